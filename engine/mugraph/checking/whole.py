@@ -1,9 +1,10 @@
 """A file of KernelBench's convention as it was and as it is edited, compared as KernelBench compares them: whole, on
 the inputs that the file makes, element by element. It runs the user's code, so it is a process of its own:
 
-    python -m mugraph.checking.whole ORIGINAL EDITED
+    python -m mugraph.checking.whole
 
-prints one line of JSON. Without a GPU kernels run in Triton's interpreter, if TRITON_INTERPRET=1 says so.
+reads [ORIGINAL, EDITED] as JSON from standard input and prints one line of JSON. Without a GPU kernels run in Triton's
+interpreter, if TRITON_INTERPRET=1 says so.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def compare(original: Path, edited: Path, device: torch.device) -> Mapping[str, 
         if trial and time.monotonic() - began > PATIENCE_S:
             break
         counts.trials += 1
-        inputs = _inputs(before, SEED + trial)
+        inputs = _inputs(before, SEED + trial, device)
         wanted, found = (_results(module, inputs, SEED + trial, device) for module in (before, after))
         if len(wanted) != len(found):
             return _said(counts, None, tolerance, f"{len(found)} results instead of {len(wanted)}")
@@ -155,9 +156,22 @@ def _seeded(seed: int) -> None:
     seed_all(seed)
 
 
-def _inputs(module: ModuleType, seed: int) -> Sequence[object]:
+def _inputs(module: ModuleType, seed: int, device: torch.device) -> Sequence[object]:
+    return cast("Sequence[object]", _made(vars(module)["get_inputs"], seed, device))
+
+
+def _made(make: Callable[[], object], seed: int, device: torch.device) -> object:
+    """Drawn on the device: a processor draws gigabytes for seconds. What cannot be made there is made by the
+    processor, as KernelBench has it."""
+    if device.type != "cpu":
+        _seeded(seed)
+        try:
+            with device:
+                return make()
+        except (RuntimeError, TypeError) as error:
+            _log.info("not made on %s: %s", device, error)
     _seeded(seed)
-    return cast("Sequence[object]", vars(module)["get_inputs"]())
+    return make()
 
 
 def _results(
@@ -173,8 +187,7 @@ def _results(
     args, kwargs = made, cast("dict[str, Any]", {})
     if len(made) == 2 and type(made[0]) is list and isinstance(made[1], dict):
         args, kwargs = cast("list[Any]", made[0]), cast("dict[str, Any]", made[1])
-    _seeded(seed)
-    model = names["Model"](*args, **kwargs).eval()
+    model = cast(torch.nn.Module, _made(lambda: names["Model"](*args, **kwargs), seed, device)).eval()
     with turn(alone=False) if device.type == "cuda" else nullcontext(), torch.no_grad():
         model = model.to(device)
         given = [one.to(device, copy=True) if isinstance(one, torch.Tensor) else one for one in inputs]
@@ -226,7 +239,10 @@ def _counted(fits: Callable[..., bool], counts: _Counts) -> Callable[..., bool]:
 
 
 def main() -> None:
-    original, edited = (Path(text).resolve() for text in sys.argv[1:3])
+    asked = sys.stdin.read()
+    if not asked.strip():
+        return
+    original, edited = (Path(text).resolve() for text in json.loads(asked))
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.type == "cpu":
         from mugraph.verification.interpreter import patch_interpreter

@@ -8,46 +8,37 @@ the user's code prints goes where it goes. The processes that search, test and m
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import cast
 
 import msgspec
 
 from mugraph.commands.bench import Json, workload
+from mugraph.commands.bench_whole import TOOK_TOO_LONG, WholeFiles, can_compare, is_kernelbench
 from mugraph.commands.common import Where
 from mugraph.commands.optimize import from_runs
-from mugraph.edit.apply import apply_files
-from mugraph.edit.source.text import EditError
 from mugraph.events import Done, FileResult, RegionResult, Traced, Working
 from mugraph.ir.dtypes import itemsize
-from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import Region
-from mugraph.pipeline import Options, improved, run, working
+from mugraph.pipeline import Options, run, working
 from mugraph.protocol.gain_words import CODE
 from mugraph.protocol.settings import CompareWith, EngineSettings, TunerName
 from mugraph.reports.document import finite, verdicts_of
 from mugraph.sharing import memory
 from mugraph.solve.tools import Tools
+from mugraph.targets import Target
 from mugraph.tune.against import PEERS
 from mugraph.tune.device import detect, device_memory, resolve
 
 _TIMES = 6
 """What a region's tensors take, counted in their own bytes: two processes hold them, and one compares them in float64.
 """
-
-_LEAST_S = 60.0
-"""That the comparison of the whole file gets, whatever is left of the file's time."""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -76,15 +67,19 @@ def options_of(asked: Asked) -> Options:
     )
 
 
-def answer(path: Path, asked: Asked, tools: Tools, held: contextlib.ExitStack) -> Json:
-    """Raises what is nobody's mistake but ours.
+def answer(
+    path: Path, asked: Asked, tools: Tools, held: contextlib.ExitStack, whole_files: WholeFiles
+) -> Generator[Json]:
+    """The file's answer: twice where the whole file is compared, for the comparison may take long, or never end.
 
-    held: keeps the run's share of the device's memory
+    Raises what is nobody's mistake but ours. held: keeps the run's share of the device's memory
     """
     began = time.monotonic()
-    options, target = options_of(asked), tools.target
+    options = options_of(asked)
     result: FileResult | None = None
     notices: list[str] = []
+    if tools.measurer is not None and is_kernelbench(path):
+        whole_files.begin()
     for event in run(path, None, options, tools=tools, runs=from_runs(Where(path, None))):
         if isinstance(event, Working):
             print(event.what, flush=True)
@@ -95,11 +90,26 @@ def answer(path: Path, asked: Asked, tools: Tools, held: contextlib.ExitStack) -
             result = event.result
     assert result is not None
     spent = time.monotonic() - began
-    whole = _whole(path, result, asked.limit_s - spent)
+    if can_compare(path, result):
+        yield _said(path, asked, tools.target, result, notices, spent, TOOK_TOO_LONG)
+        print("comparing the whole file", flush=True)
+    whole = whole_files.compare(path, result, asked.limit_s - spent)
+    yield _said(path, asked, tools.target, result, notices, spent, whole)
+
+
+def _said(
+    path: Path,
+    asked: Asked,
+    target: Target,
+    result: FileResult,
+    notices: Sequence[str],
+    spent: float,
+    whole: Json | None,
+) -> Json:
     searched = sum(bool(region.units) for region in result.regions)
     return {
         "errors": list(result.errors),
-        "notices": notices,
+        "notices": list(notices),
         "seconds": spent,
         "kernelbench": whole,
         "rows": [
@@ -150,55 +160,32 @@ def _of_file(path: Path, result: RegionResult, whole: Mapping[str, object] | Non
     }
 
 
-def _whole(path: Path, result: FileResult, left_s: float) -> Json | None:
-    """As KernelBench compares the file with its edited copy; None for what is no file of its convention, or where its
-    kernels cannot run."""
-    plans, sources, speeds = improved(result.regions)
-    runs_here = result.device.kind == "gpu" or os.environ.get("TRITON_INTERPRET") == "1"
-    if not plans or not runs_here or not is_kernelbench(path):
-        return None
-    with tempfile.TemporaryDirectory(prefix="mugraph-bench-", ignore_cleanup_errors=True) as folder:
-        copy = Path(folder, path.name)
-        shutil.copyfile(path, copy)
-        try:
-            apply_files(copy, plans, sources, target=result.device.target, speeds=speeds)
-        except (EditError, Rejected) as error:
-            return {"right": False, "why": str(error)}
-        command = [sys.executable, "-m", "mugraph.checking.whole", str(path.resolve()), str(copy)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=max(left_s, _LEAST_S))
-        except subprocess.TimeoutExpired:
-            return {"right": None, "why": "the comparison took too long"}
-        lines = done.stdout.splitlines()
-        if done.returncode or not lines:
-            said = [line for line in done.stderr.splitlines() if line.strip()]
-            return {"right": None, "why": f"the comparison ended: {said[-1] if said else f'status {done.returncode}'}"}
-        found = cast("dict[str, object]", json.loads(lines[-1]))
-        if found["right"] and not found["taken"]:
-            return {**found, "right": None, "why": "no call was taken by a kernel"}
-        return found
-
-
-def is_kernelbench(path: Path) -> bool:
-    try:
-        names = {getattr(node, "name", "") for node in ast.parse(path.read_bytes()).body}
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return False
-    return {"Model", "get_inputs"} <= names
-
-
 def main() -> None:
     asked = msgspec.json.decode(sys.argv[1], type=Asked)
     device = detect()
-    with working(device, resolve(asked.target, device), options_of(asked)) as tools:
+    with (
+        WholeFiles() as whole_files,
+        working(device, resolve(asked.target, device), options_of(asked)) as tools,
+    ):
         for line in sys.stdin:
             path, out = json.loads(line)
             with contextlib.ExitStack() as held:
-                found = answer(Path(path), asked, tools, held)
+                found = None
+                for found in answer(Path(path), asked, tools, held, whole_files):
+                    _write(found, first_of(out))
                 tools.release()
-            part = Path(f"{out}.part")
-            part.write_text(json.dumps(found, allow_nan=False))
-            os.replace(part, out)
+            _write(found, out)
+
+
+def first_of(out: str) -> str:
+    """Where an answer lies until the whole file is compared."""
+    return f"{out}.first"
+
+
+def _write(found: Json | None, out: str) -> None:
+    part = Path(f"{out}.part")
+    part.write_text(json.dumps(found, allow_nan=False))
+    os.replace(part, out)
 
 
 if __name__ == "__main__":

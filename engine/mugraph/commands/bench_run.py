@@ -22,7 +22,8 @@ import msgspec
 import psutil
 
 from mugraph.commands.bench import Json
-from mugraph.commands.bench_one import Asked
+from mugraph.commands.bench_one import Asked, first_of
+from mugraph.commands.bench_whole import LEAST_S
 from mugraph.commands.common import WrongUsage, say_error
 from mugraph.sharing import environment, is_waiting
 from mugraph.store.keys import versions
@@ -30,6 +31,8 @@ from mugraph.tune.device import Device
 
 _OUT_OF_MEMORY = "out of memory"
 _LOOK_S = 0.05
+_ENDS_S = 5.0
+"""That a comparison of a whole file may take to end, once its time is over."""
 
 
 class Journal:
@@ -153,6 +156,7 @@ class Worker:
         began = time.monotonic()
         self._number += 1
         out = self._folder / f"{id(self)}-{self._number}.json"
+        first = Path(first_of(str(out)))
         process, said = self._begun()
         said.seek(0, os.SEEK_END)
         here = said.tell()
@@ -160,7 +164,10 @@ class Worker:
         with contextlib.suppress(OSError):  # it has ended, which is seen below
             process.stdin.write(json.dumps([str(file), str(out)]).encode() + b"\n")
             process.stdin.flush()
-        while not out.exists() and process.poll() is None and time.monotonic() - began < self._asked.limit_s:
+        while not out.exists() and process.poll() is None:
+            limit_s = self._asked.limit_s + (LEAST_S + _ENDS_S if first.exists() else 0.0)
+            if time.monotonic() - began > limit_s:
+                break
             time.sleep(_LOOK_S)
             if is_waiting(self._folder, process.pid):  # for other files, which is no time of its own
                 began += _LOOK_S
@@ -170,6 +177,8 @@ class Worker:
         except (OSError, ValueError):
             status = process.poll()
             self.end()
+            with contextlib.suppress(OSError, ValueError):  # without the comparison of the whole file
+                return cast(Json, json.loads(first.read_bytes()))
             said.seek(here)
             lines = [line for line in said.read().decode(errors="replace").splitlines() if line.strip()]
             if status is None:
@@ -178,6 +187,7 @@ class Worker:
             ended = f"ended by signal {-status}" if status < 0 else f"status {status}"
             return _failed(f"{ended}: {lines[-1]}" if lines else ended, spent)
         out.unlink()
+        first.unlink(missing_ok=True)
         return found
 
     def _begun(self) -> tuple[subprocess.Popen[bytes], IO[bytes]]:

@@ -39,13 +39,14 @@ from mugraph.solve.waiting import waited
 from mugraph.store import Store
 from mugraph.targets import figures_of
 from mugraph.tune.against import Measurement, Times, against_peers, peer_subjects
-from mugraph.tune.device import Device
+from mugraph.tune.device import Device, device_memory
 from mugraph.tune.measure import METHOD
 from mugraph.tune.messages import Applied, InputSpec, Subject
 from mugraph.units.ranged import region_at
 
-_EARLY_BYTES = 1 << 30
-"""Of inputs: of larger ones two copies would lie on the device all the while that candidates are measured there."""
+_EARLY_PART = 24
+"""Of the device's memory, that inputs may take: of larger ones two copies would lie on the device, with what each peer
+computes from them, all the while that candidates are measured there."""
 PATIENCE = 9
 """Times the seconds that a search may take: for measuring at further sizes than the largest and the least."""
 
@@ -225,7 +226,8 @@ class RegionTimer:
         if self.tools.peers is None or region is None:
             return
         specs = _specs(self._scales, region)
-        if specs is None or sum(map(_bytes, specs)) > _EARLY_BYTES:
+        memory = device_memory()
+        if specs is None or (memory is not None and _EARLY_PART * sum(map(_bytes, specs)) > memory):
             return
         with contextlib.suppress(Rejected):  # a call that cannot be spelled: the plan says so
             eager = Subject("eager", region_source(region), FUNCTION)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import torch
 from mugraph.checking import whole
 from mugraph.cli import run
+from mugraph.commands import bench_run
 from mugraph.commands.bench_one import Asked, options_of
 from mugraph.commands.bench_run import Journal, Run, Worker
 from mugraph.reports.many_files import Row, plot, summary
@@ -127,6 +129,48 @@ def test_a_file_that_takes_too_long(folder: Path, capfd: pytest.CaptureFixture[s
     [one] = json.loads(captured.out)["files"]
     assert one["failed"] == "it took longer than 1 s"
     assert json.loads(captured.out)["summary"]["answered"] == 0
+
+
+NEVER_COMPARED = """
+import json, sys, time
+from pathlib import Path
+
+file, out = json.loads(sys.stdin.readline())
+Path(out + ".first").write_text(json.dumps({"rows": [], "file": file}))
+time.sleep(1000)
+"""
+
+
+def test_an_answer_counts_whose_comparison_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As kept before it."""
+    monkeypatch.setattr(bench_run, "LEAST_S", -64.0)
+    worker = Worker(Asked(1.0, "inline", "auto", "both", [], 60.0), tmp_path, {})
+    process = subprocess.Popen([sys.executable, "-c", NEVER_COMPARED], stdin=subprocess.PIPE, start_new_session=True)
+    with (tmp_path / "said").open("w+b") as said:
+        monkeypatch.setattr(worker, "_process", process)
+        monkeypatch.setattr(worker, "_said", said)
+        answer = worker.answer(Path("a.py"))
+    assert answer == {"rows": [], "file": "a.py"}
+    assert process.poll() is not None
+    worker.close()
+
+
+def test_what_cannot_be_made_on_a_device_is_made_by_the_processor():
+    def anywhere() -> torch.Tensor:
+        return torch.rand(3)
+
+    def not_there() -> torch.Tensor:
+        made = torch.rand(3)
+        if made.device.type != "cpu":
+            raise RuntimeError("not here")
+        return made
+
+    made = [whole._made(make, 7, torch.device("meta")) for make in (anywhere, not_there)]  # pyright: ignore[reportPrivateUsage]
+    assert [one.device.type for one in made if isinstance(one, torch.Tensor)] == ["meta", "cpu"]
+    again = whole._made(anywhere, 7, torch.device("cpu"))  # pyright: ignore[reportPrivateUsage]
+    assert isinstance(again, torch.Tensor)
+    assert isinstance(made[1], torch.Tensor)
+    assert torch.equal(made[1], again)
 
 
 @pytest.mark.parametrize(
