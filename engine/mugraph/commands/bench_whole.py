@@ -1,0 +1,108 @@
+"""The comparison of a whole file with its edited copy, in a process that is up before it is needed: importing PyTorch
+takes seconds, in which the file is searched."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import cast
+
+from mugraph.commands.bench import Json
+from mugraph.edit.apply import apply_files
+from mugraph.edit.source.text import EditError
+from mugraph.events import FileResult
+from mugraph.ir.kernel import Rejected
+from mugraph.pipeline import improved
+
+LEAST_S = 60.0
+"""That the comparison of a whole file gets, whatever is left of the file's time."""
+TOOK_TOO_LONG: Json = {"right": None, "why": "the comparison took too long"}
+
+
+def is_kernelbench(path: Path) -> bool:
+    try:
+        names = {getattr(node, "name", "") for node in ast.parse(path.read_bytes()).body}
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return False
+    return {"Model", "get_inputs"} <= names
+
+
+class WholeFiles:
+    """Compares one file after the other, each in a process of its own."""
+
+    def __init__(self) -> None:
+        self._next: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> WholeFiles:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._next is not None:
+            _end(self._next)
+
+    def begin(self) -> None:
+        """The next comparison's process, where none waits."""
+        if self._next is None or self._next.poll() is not None:
+            self._next = subprocess.Popen(
+                [sys.executable, "-m", "mugraph.checking.whole"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+    def compare(self, path: Path, result: FileResult, left_s: float) -> Json | None:
+        """As KernelBench compares the file with its edited copy; None for what `can_compare` says no of."""
+        if not can_compare(path, result):
+            return None
+        plans, sources, speeds = improved(result.regions)
+        with tempfile.TemporaryDirectory(prefix="mugraph-bench-", ignore_cleanup_errors=True) as folder:
+            copy = Path(folder, path.name)
+            shutil.copyfile(path, copy)
+            try:
+                apply_files(copy, plans, sources, target=result.device.target, speeds=speeds)
+            except (EditError, Rejected) as error:
+                return {"right": False, "why": str(error)}
+            return self._asked([str(path.resolve()), str(copy)], max(left_s, LEAST_S))
+
+    def _asked(self, files: list[str], timeout_s: float) -> Json:
+        self.begin()
+        process, self._next = self._next, None
+        assert process is not None
+        try:
+            out, errors = process.communicate(json.dumps(files), timeout_s)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return TOOK_TOO_LONG
+        lines = out.splitlines()
+        if process.returncode or not lines:
+            said = [line for line in errors.splitlines() if line.strip()]
+            why = said[-1] if said else f"status {process.returncode}"
+            return {"right": None, "why": f"the comparison ended: {why}"}
+        found = cast("dict[str, object]", json.loads(lines[-1]))
+        if found["right"] and not found["taken"]:
+            return {**found, "right": None, "why": "no call was taken by a kernel"}
+        return found
+
+
+def can_compare(path: Path, result: FileResult) -> bool:
+    """Is it a file of KernelBench's convention with kernels, which can run here?"""
+    plans, _, _ = improved(result.regions)
+    runs_here = result.device.kind == "gpu" or os.environ.get("TRITON_INTERPRET") == "1"
+    return bool(plans) and runs_here and is_kernelbench(path)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    with contextlib.suppress(OSError):
+        process.communicate()
