@@ -46,6 +46,8 @@ _log = logging.getLogger("mugraph.verification")
 
 _DRAWS, _MORE_DRAWS = 4, 12
 """Of a piece; and further ones, where few of its elements are wrong."""
+_PIECE = 1 << 25
+"""Elements of the largest value of a piece: it is drawn many times over, and so takes seconds."""
 _WHOLE = 3
 """Pieces of a program that are all compared with float64; of more, as many."""
 _KEPT_BYTES = 1 << 30
@@ -107,7 +109,7 @@ class _Run:
         if isinstance(results, str):
             return self._failed(results)
         squares: dict[str, _Squares] = {name: _Squares() for name in results}
-        every = list(pieces(self.program, across=True))
+        every = list(pieces(self.program, _PIECE, across=True))
         beside = _Beside(self.program, self.drawn.inputs, every, generator)
         for piece in self._to_be_judged(every, results, generator):
             if self.scenario in SPECIALS:

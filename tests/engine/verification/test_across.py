@@ -139,8 +139,8 @@ def test_a_float_test_in_pieces_tells_right_from_wrong(
     small = partial(pieces, large=500)
     seen: list[Piece] = []
 
-    def noted(program: TensorProgram, **options: bool) -> Iterator[Piece]:
-        for piece in small(program, **options):
+    def noted(program: TensorProgram, _: int, *, across: bool) -> Iterator[Piece]:
+        for piece in small(program, across=across):
             seen.append(piece)
             yield piece
 
