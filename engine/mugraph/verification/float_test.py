@@ -29,6 +29,8 @@ from mugraph.verification.float_results import FloatResult, LoweringResult, resu
 
 Device = Literal["interpreter", "cuda"]
 
+_ENDS_S = 1.0
+"""That a child may take to end, once it has closed its output."""
 _START_S = 120.0
 """What the first answer of a fresh process may take beyond the time-out: importing torch and Triton."""
 _RELEASE_S = 60.0
@@ -189,7 +191,7 @@ class FloatTester:
             self.close()
             return f"{what} did not finish in {timeout_s:g} s"
         if not line.endswith(b"\n"):
-            last = self._last_words()
+            last = self._last_words() or _how_it_ended(child)
             self.close()
             return f"the process running {what} died{f': {last}' if last else ''}"
         self._fresh = False
@@ -256,6 +258,15 @@ def float_test(
     """Test one kernel in a process of its own. For several, FloatTester saves the imports."""
     with FloatTester(device, timeout_s) as tester:
         return tester.test_kernel(kernel, program, seed)
+
+
+def _how_it_ended(child: subprocess.Popen[bytes]) -> str:
+    """By which signal; nothing where it ended by itself."""
+    try:
+        status = child.wait(_ENDS_S)
+    except subprocess.TimeoutExpired:
+        return ""
+    return f"signal {-status}" if status < 0 else ""
 
 
 def _read_line(descriptor: int, deadline: float, giving_up: GivingUp | None) -> bytes | None:
