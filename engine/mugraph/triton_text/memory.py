@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ Strides = tuple[int, ...]
 UNWRITTEN, WITH_Q, WITHOUT_Q = 0, 1, 2
 """Codes of a stored element; NaN and the infinities follow, in the order of reals.py."""
 _STATES = 2
+_Number = TypeVar("_Number", np.uint8, np.int64)
 
 
 @dataclass
@@ -40,15 +41,13 @@ class Layer:
 
     @staticmethod
     def empty(step: int, size: int, line: int) -> Layer:
-        # Pages of zeros come when they are touched.
-        codes, p, q = np.zeros(size, np.uint8), np.zeros(size, np.int64), np.zeros(size, np.int64)
-        return Layer(step, Owners(), line, codes, p, q)
+        return Layer(step, Owners(), line, _zeros(size, np.uint8), _zeros(size, np.int64), _zeros(size, np.int64))
 
     def begin(self) -> None:
         """Nothing has been computed."""
-        self.codes[:] = UNWRITTEN
+        self.codes = _zeros(self.codes.size, np.uint8)
         if self.adds:
-            self.p[:], self.q[:] = 0, 0
+            self.p, self.q = _zeros(self.p.size, np.int64), _zeros(self.q.size, np.int64)
 
     def put(self, at: Flat, value: Real) -> None:
         """value: flat, an element for each place"""
@@ -67,6 +66,11 @@ class Layer:
             np.add.at(self.q, at, value.q)
             self.q[at] %= Q
         self.codes[at] = np.maximum(self.codes[at], WITHOUT_Q if value.q is None else WITH_Q)
+
+
+def _zeros(size: int, kind: type[_Number]) -> NDArray[_Number]:
+    """Its pages come when they are touched: a tensor has gigabytes, of which a few blocks are run."""
+    return np.zeros(size, kind)
 
 
 def coded(codes: NDArray[np.uint8], p: Flat, q: Flat | None) -> Real:

@@ -80,9 +80,11 @@ def places_of(tensor: Tensor, dim: int, sizes: Sizes, slices: Slices) -> NDArray
     for window in tensor.windows:
         if window.dim == dim:
             return _places_of_window(window, axes, sizes, slices)
-    every = np.arange(prod(sizes[axis] for axis in axes)).reshape([sizes[axis] for axis in axes])
-    cut = [slices.get(axis, (0, sizes[axis])) for axis in axes]
-    return every[tuple(slice(start, start + count) for start, count in cut)].reshape(-1)
+    places = np.zeros(1, np.int64)  # never all of a dimension, which may have thousands of millions of them
+    for axis in axes:
+        start, count = slices.get(axis, (0, sizes[axis]))
+        places = (places[:, None] * sizes[axis] + np.arange(start, start + count)).reshape(-1)
+    return places
 
 
 def _places_of_window(window: Window, axes: Sequence[str], sizes: Sizes, slices: Slices) -> NDArray[np.int64]:
