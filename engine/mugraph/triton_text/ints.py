@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+_Number = TypeVar("_Number", np.int64, np.bool_)
 Array = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Shape = tuple[int, ...]
@@ -95,6 +96,21 @@ def extent(offsets: Ints, mask: Bools | None) -> tuple[Array, Array, Mask]:
         low, high = low + np.where(found, lows, 0), high + np.where(found, highs, 0)
     low, high, some = np.broadcast_arrays(low, high, some)
     return low, high, some
+
+
+def around(offsets: Ints) -> tuple[Array, Array]:
+    """[blocks]: no number is less than the first, or more than the second: parts on their own, wherever a mask holds.
+    Much less work than `extent`."""
+    low = high = np.zeros(1, np.int64)
+    for part in offsets.parts:
+        flat = part.reshape(len(part), -1)
+        low, high = low + flat.min(1), high + flat.max(1)
+    return low, high
+
+
+def of_blocks(part: NDArray[_Number], chosen: NDArray[np.intp]) -> NDArray[_Number]:
+    """A part of a tile, of some of the blocks alone."""
+    return part[chosen] if len(part) > 1 else part
 
 
 def _flat(parts: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

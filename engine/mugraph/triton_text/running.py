@@ -7,7 +7,7 @@ are run over the fields as their results are asked for, and with them the blocks
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, prod
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.triton_text.inputs import Inputs
-from mugraph.triton_text.ints import Bools, Ints, extent
+from mugraph.triton_text.ints import Bools, Ints, around, extent, of_blocks
 from mugraph.triton_text.memory import UNWRITTEN, WITH_Q, WITHOUT_Q, Layer, Memory, coded
 from mugraph.triton_text.owners import Twice, runs_of
 from mugraph.triton_text.reals import Real, Reals
@@ -30,6 +30,8 @@ _TOGETHER = 1 << 18
 """Elements of the largest tile of the blocks that are run side by side."""
 _MATERIAL = 1 << 21
 """Elements of addresses that are written down at once."""
+_REACH = 1 << 31
+"""Elements that an address of 32 bits reaches."""
 _READ = 1 << 24
 """Elements that are looked up in what is not written whole, at most, for one launch."""
 
@@ -217,6 +219,15 @@ class Launch:
         self, memory: Memory, offsets: Ints, mask: Bools | None, blocks: NDArray[np.int64], what: str
     ) -> None:
         self.largest = max(self.largest, prod(offsets.shape))
+        low, high = around(offsets)
+        doubtful = np.flatnonzero((low < 0) | (high >= min(memory.size, _REACH if offsets.kind == "int32" else inf)))
+        if not doubtful.size:
+            return
+        if len(low) > 1:
+            blocks = blocks[doubtful]
+            offsets = replace(offsets, parts=tuple(of_blocks(part, doubtful) for part in offsets.parts))
+            if mask is not None:
+                mask = replace(mask, parts=tuple(of_blocks(part, doubtful) for part in mask.parts))
         low, high, some = extent(offsets, mask)
         bad = some & ((low < 0) | (high >= memory.size))
         if bad.any():
@@ -225,7 +236,7 @@ class Launch:
             block = int(blocks[at] if len(bad) > 1 else blocks[0])
             reason = f"{self.named(block)} {what} {memory.element(place)}"
             raise Wrong("bounds", reason, where=self.where(block, memory, place))
-        if offsets.kind == "int32" and some.any() and int(high.max(initial=0, where=some)) >= 1 << 31:
+        if offsets.kind == "int32" and some.any() and int(high.max(initial=0, where=some)) >= _REACH:
             raise Wrong("bounds", f"an address in {memory.name} does not fit into 32 bits")
 
     def each_place(
