@@ -6,6 +6,8 @@ addresses are looked at, nothing but a shape and a type.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -260,9 +262,15 @@ class Arithmetic:
             raise Unreadable("a comparison of pointers is not read")
         if not is_known(one) or not is_known(two):
             return Bools(shape, ())
-        x, y = one.whole().astype(np.int64), two.whole().astype(np.int64)
-        found = {"<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y, "==": x == y, "!=": x != y}
-        return Bools(shape, (found[op],))
+        holds = _COMPARISONS[op]
+        if op in ("<", "<=", ">", ">=") and isinstance(one, Ints) and isinstance(two, Ints):
+            # As a rule a mask leaves something out in the last of many blocks alone.
+            (low, high), (least, most) = _ends(one), _ends(two)
+            always, ever = holds(high, least) and holds(low, most), holds(low, most) or holds(high, least)
+            if always or not ever:
+                return Bools(shape, (np.full((1,) * (len(shape) + 1), bool(always)),))
+        x, y = (value.whole().astype(np.int64, copy=False) for value in (one, two))
+        return Bools(shape, (holds(x, y),))
 
     def _floats_compared(self, op: str, a: Floats, b: Floats, shape: Shape) -> Bools:
         x, y, reals = a.real, b.real, self.reals
@@ -380,6 +388,16 @@ def _folded(op: str, a: float, b: float) -> float:
     with np.errstate(all="ignore"):
         x, y = np.float64(a), np.float64(b)
         return float(x + y if op == "+" else x - y if op == "-" else x * y if op == "*" else x / y)
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+def _ends(value: Ints) -> tuple[int, int]:
+    """No number of any block is less, or more: the parts on their own."""
+    return sum(int(part.min()) for part in value.parts), sum(int(part.max()) for part in value.parts)
 
 
 def _wider(a: Ints, b: Ints) -> str:
