@@ -43,3 +43,23 @@ def softmax(row: int) -> TensorProgram:
     x, gain, shift = b.input("x", "m", "n"), b.input("gain", "n"), b.input("shift", "n")
     e = b.exp("e", b.add("logits", b.mul("scaled", x, gain), shift))
     return b.program(b.div("y", e, b.sum("total", e, "n")), "m", "n")
+
+
+def offset_norm(row: int) -> TensorProgram:
+    """x less its mean, over its deviation with one degree of freedom less: a mean of n - 1."""
+    b = Builder("offset_norm", m=64, n=row)
+    x = b.input("x", "m", "n")
+    centred = b.add("centred", x, b.mul("negated", b.sum("total", x, "n"), b.const("share", -1 / row)))
+    squares = b.sum("squares", b.mul("square", centred, centred), "n")
+    root = b.sqrt("root", b.mul("variance", squares, b.const("degrees", 1 / (row - 1))))
+    return b.program(b.div("y", centred, root), "m", "n")
+
+
+def uncentred(pixels: int) -> TensorProgram:
+    """The root of the mean square of the distance from twice the mean."""
+    b = Builder("uncentred", m=256, n=pixels)
+    x, share = b.input("x", "m", "n"), b.const("share", 2 / pixels)
+    mean = b.mul("mean", b.sum("total", x, "n"), share)
+    distance = b.add("distance", x, b.mul("negated", mean, b.const("minus_one", -1.0)))
+    squares = b.sum("squares", b.mul("square", distance, distance), "n")
+    return b.program(b.sqrt("root", squares), "m")
