@@ -1,5 +1,5 @@
-"""Variances in one pass over memory: every cut of a topology that holds a row is right, wrong ways to join its parts are
-rejected, and what reads memory least is chosen."""
+"""Variances in one pass over memory: every cut of a topology that holds a row is right, wrong ways to join its parts
+are rejected, and what reads memory least is chosen."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ def test_other_ways_to_join_parts_are_rejected(program: TensorProgram) -> None:
     ops = [o for op in second.ops for o in ((one, replace(joined, kind=Kind.MUL, inputs=(squares, "one")))
                                             if op.name == joined.name else (op,))]  # fmt: skip
     no_delta = replace(second, ops=retyped(ops, second))
-    (minus_mean,) = (name for name in parts.inputs if name.endswith("_minus_mean"))
-    of_parts = with_op(replace(parts, inputs=(minus_mean, minus_mean)))
+    (mean,) = (name for name in parts.inputs if name.endswith("_parts_mean"))
+    of_parts = with_op(replace(parts, inputs=(mean, mean)))
     for mutant in (one_less, of_all, no_delta, of_parts):
         assert not judged(program, first, mutant).passed
     # The squares about a mean that is not the part's own.
-    factor = named(first, "_factor")
+    factor = named(first, "_share")
     whole = replace(first, ops=tuple(replace(op, value=op.value / 3) if op is factor else op for op in first.ops))
     assert not judged(program, whole, second).passed
 

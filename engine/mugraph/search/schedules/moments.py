@@ -110,9 +110,9 @@ class MomentsCut:
             ready = in_parts_of(op, self.axis, self.split, self.part, varies=op.name in varies)
             spread = means.get(op.name)
             if spread is not None:
-                mean = self._means(spread, spread.total.name, count, taken)
-                yield from mean
-                inputs = tuple(mean[-1].name if name == spread.minus_mean else name for name in op.inputs)
+                factor, mean = self._means(spread.total.name, spread.factor * count, spread, taken)
+                yield from (factor, mean)
+                inputs = tuple(mean.name if name == spread.minus_mean else name for name in op.inputs)
                 ready = replace(ready, inputs=inputs)
             yield ready
             if op.name in names:
@@ -124,8 +124,8 @@ class MomentsCut:
         """Sums and squares joined, and what the topology computes of them."""
         stores = {op.name for op in self.block.ops if op.kind is Kind.STORE}
         after = above(self.block, stores, stop={*names})
-        totals = {self.spreads[op.name].total.name for op in after if op.name in self.spreads}
-        kept = {op.name for op in after} | totals
+        means = {self.spreads[op.name].minus_mean for op in after if op.name in self.spreads}
+        kept = {op.name for op in (*after, *above(self.block, means, stop={*names}))}
         for op in self.block.ops:
             if op.name not in kept:
                 continue
@@ -152,23 +152,20 @@ class MomentsCut:
         def named(role: str) -> str:
             return take(numbered(f"{spread.squares.name}_{role}"), taken)
 
-        means = self._means(spread, names[spread.total.name], count, taken)
-        yield from means
-        factor = Op(named("factor"), Kind.CONST, value=-spread.factor)
-        mean = Op(named("mean"), times, (factor.name, spread.total.name), spread.total.axes, f32=f32)
-        between = Op(named("between"), plus, (means[-1].name, mean.name), axes, f32=f32)
+        factor, mean = self._means(names[spread.total.name], -spread.factor * count, spread, taken)
+        between = Op(named("between"), plus, (mean.name, spread.minus_mean), axes, f32=f32)
         square = Op(named("square"), times, (between.name, between.name), axes, f32=f32)
         weight = Op(named("elements"), Kind.CONST, value=float(elements))
         weighted = Op(named("weighted"), times, (weight.name, square.name), axes, f32=f32)
         whole = Op(named("joined"), plus, (names[spread.squares.name], weighted.name), axes, f32=f32)
         yield from (factor, mean, between, square, weight, weighted, whole)
 
-    def _means(self, spread: _Spread, total: str, count: int, taken: set[str]) -> list[Op]:
-        """The negative of each part's mean. total: the name of the part's sum"""
-        factor = Op(take(numbered(f"{total}_factor"), taken), Kind.CONST, value=spread.factor * count)
+    def _means(self, total: str, factor: float, spread: _Spread, taken: set[str]) -> tuple[Op, Op]:
+        """Each part's mean, or its negative: a factor, and the product with the part's sum, which is called `total`."""
+        factors = Op(take(numbered(f"{total}_share"), taken), Kind.CONST, value=factor)
         axes = tuple(sorted((*spread.total.axes, self.split)))
-        name = take(numbered(f"{total}_minus_mean"), taken)
-        return [factor, Op(name, spread.square.kind, (factor.name, total), axes, f32=spread.total.f32)]
+        name = take(numbered(f"{total}_mean"), taken)
+        return factors, Op(name, spread.square.kind, (factors.name, total), axes, f32=spread.total.f32)
 
 
 def moments_cuts(block: BlockGraph) -> list[MomentsCut]:
