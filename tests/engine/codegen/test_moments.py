@@ -53,16 +53,19 @@ def of_two(channels: int, pixels: int, batch: int = 2) -> TensorProgram:
 PARTS = grid(("n_split", 1), ("k", 1), ("b", 1))
 TILES = grid(("n", 16), ("c", 1), ("k", 1), ("b", 1))
 CASES: dict[str, tuple[TensorProgram, Kernels]] = {}
-for _name, _program, *_rest in (
-    ("group_norm", of_two(4, 96), "n", 3, PARTS, TILES),
-    ("group_norm_channels", of_two(6, 20), "c", 3, grid(("c_split", 1), ("k", 1), ("b", 1)), TILES),
-    ("group_norm_odd", of_two(3, 75, 1), "n", 5, PARTS, grid(("n", 32), ("c", 2), ("k", 1), ("b", 1))),
-    ("several_parts_a_block", of_two(2, 96), "n", 6, grid(("n_split", 4), ("k", 2), ("b", 1)), TILES),
-    ("deviation", deviation(120, rows=5), "n", 4, grid(("m", 2), ("n_split", 1)), grid(("m", 4))),
-    ("group_norm_f32", in_float32(of_two(3, 75, 1)), "n", 5, PARTS, TILES),
-    ("offset_norm", offset_norm(144, rows=3), "n", 9, grid(("n_split", 1), ("m", 1)), grid(("n", 64), ("m", 2))),
-):  # fmt: skip
-    CASES[_name] = _program, cut(_program, *_rest)
+
+
+def _case(name: str, program: TensorProgram, axis: str, count: int, first: Schedule, second: Schedule) -> None:
+    CASES[name] = program, cut(program, axis, count, first, second)
+
+
+_case("group_norm", of_two(4, 96), "n", 3, PARTS, TILES)
+_case("group_norm_channels", of_two(6, 20), "c", 3, grid(("c_split", 1), ("k", 1), ("b", 1)), TILES)
+_case("group_norm_odd", of_two(3, 75, 1), "n", 5, PARTS, grid(("n", 32), ("c", 2), ("k", 1), ("b", 1)))
+_case("group_norm_f32", in_float32(of_two(3, 75, 1)), "n", 5, PARTS, TILES)
+_case("several_parts_a_block", of_two(2, 96), "n", 6, grid(("n_split", 4), ("k", 2), ("b", 1)), TILES)
+_case("deviation", deviation(120, rows=5), "n", 4, grid(("m", 2), ("n_split", 1)), grid(("m", 4)))
+_case("offset_norm", offset_norm(144, rows=3), "n", 9, grid(("n_split", 1), ("m", 1)), grid(("n", 64), ("m", 2)))
 
 
 @pytest.fixture(scope="module")

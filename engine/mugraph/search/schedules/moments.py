@@ -26,8 +26,8 @@ from mugraph.search.schedules.splits import COMBINE
 
 MOST_COUNTS = 12
 """Numbers of parts that are looked at."""
-_LEAST = 16
-"""Elements of the axis in a part."""
+_LEAST, _MOST = 16, 1 << 15
+"""Elements of the axis in a part, at least, and of a part of a row, at most."""
 _NEAR = 1e-9
 """What a constant may differ by from the one it is taken for."""
 
@@ -94,9 +94,11 @@ class MomentsCut:
         ]
 
     def counts(self, most: int) -> list[int]:
-        """Numbers of parts worth a look, at most so many."""
+        """Numbers of parts worth a look, at most so many: none whose parts a thread block cannot hold."""
         size = self.block.sizes[self.axis]
-        every = [count for count in range(2, min(most, size // _LEAST) + 1) if size % count == 0]
+        row = max(prod(self.block.sizes[axis] for axis in op.over) for op in self.sums)
+        least = max(2, row // _MOST)
+        every = [count for count in range(least, min(most, size // _LEAST) + 1) if size % count == 0]
         step = max(1, -(-len(every) // MOST_COUNTS))
         return every[::-1][::step][::-1]
 
