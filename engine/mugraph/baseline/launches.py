@@ -52,7 +52,10 @@ _IMAGES = 4
 """Dimensions of images. torch.compile leaves those of more, and of fewer, as they lie."""
 _CHANNELS = 8
 """That a convolution needs at least for the tensor cores."""
-_PASSES = {"normalize": 3, "logsumexp": 4, "cosine_similarity": 6, "group_norm": 2, "cross_entropy": 2, "std": 2}
+_PASSES = {
+    "normalize": 3, "logsumexp": 4, "cosine_similarity": 6, "group_norm": 2, "instance_norm": 2, "cross_entropy": 2,
+    "std": 2,
+}  # fmt: skip
 """Of calls that run as several kernels: a reduction, then element by element."""
 
 _POOLS = ("avg_pool", "max_pool")

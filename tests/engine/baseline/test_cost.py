@@ -26,6 +26,7 @@ HEAD = "import torch\nimport torch.nn.functional as F\n\n\n"
 PROGRAMS = {
     "layer_norm": ("x=f16[4096, 4096], g=f16[4096], b=f16[4096]", "F.layer_norm(x, (4096,), g, b)"),
     "softmax": ("x=f16[4096, 4096]", "torch.softmax(x, dim=-1)"),
+    "image_norm": ("x=f32[32, 64, 512, 512]", "F.instance_norm(x)"),
     "views": ("x=f16[64, 4096]", "x.view(64, 32, 128).transpose(0, 1)[..., :64].sum(-1)"),
     "copies": ("x=f16[64, 4096]", "x.t().reshape(64, 4096).contiguous().sum(-1)"),
     "causal": ("q=f16[1, 16, 512, 64]", "F.scaled_dot_product_attention(q, q, q, is_causal=True)"),
@@ -231,6 +232,17 @@ def test_each_element_of_a_transposed_convolution_goes_to_all_taps(regions: dict
     (product,) = launch.products
     assert product == Product(4, 2 * 8 * 9, 3 * 5 * 4, 16 // 4)
     assert not launch.is_narrow
+
+
+def test_the_norm_of_an_image_reads_it_for_its_statistics_and_once_more(regions: dict[str, Region]) -> None:
+    """KernelBench's instance norm took 9.6 ms on an H100, torch.compile's 7.7: its image is read and written in 5."""
+    region = regions["image_norm"]
+    assert [one.work for one in launches(region.calls, region.values)] == ["reduction", "elementwise"]
+    (group,) = fused(launches(region.calls, region.values))
+    whole = 4 * 32 * 64 * 512 * 512
+    kernel = joined(group, [group], {live.value for live in region.live_outs}, {})
+    assert sum(kernel.reads.values()) == 2 * whole
+    assert sum(kernel.writes.values()) == whole
 
 
 @pytest.mark.parametrize("name", ["layer_norm", "softmax"])

@@ -7,6 +7,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.search import Limits, Search
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
+from mugraph.search.kernel_graphs.vain import is_in_vain
 from mugraph.search.schedules.held import holds_rows, is_too_large_to_hold
 from mugraph.search.schedules.sizes import Looks, ScheduleLimits, schedules
 from mugraph.search.schedules.split_schedules import kernel_candidates
@@ -28,12 +29,14 @@ NOT_TOO_LARGE = [
 
 
 @pytest.mark.parametrize("program", TOO_LARGE, ids=lambda program: program.name)
-def test_what_is_too_large_has_no_kernel(program: TensorProgram) -> None:
+def test_what_is_too_large_has_no_kernel_of_its_own(program: TensorProgram) -> None:
+    """A variance is joined from those of parts (test_moments.py), by a second kernel."""
     assert is_too_large_to_hold(program)
     with slow_clock():
         blocks = [found.block for found in Search(program, Limits(seconds=0.5, max_topologies=8)).run()]
     assert blocks
-    assert not kernel_candidates(blocks, H100)
+    assert all(len(candidate.kernels) == 2 for candidate in kernel_candidates(blocks, H100))
+    assert is_in_vain(program) == (program.name == "softmax")
 
 
 @pytest.mark.parametrize("program", NOT_TOO_LARGE, ids=lambda program: program.name)
@@ -61,7 +64,7 @@ def test_a_row_that_few_warps_cannot_hold_is_looked_at_with_more() -> None:
 
 
 def test_a_long_norm_is_several_kernels() -> None:
-    """Its mean, its root and what is normed."""
+    """Sums of its parts, its mean and its root of them, and what is normed."""
     program = group_norm(4, 64516)
     with slow_clock():
         blocks = [found.block for found in Search(program, Limits(seconds=0.5, max_topologies=2)).run()]

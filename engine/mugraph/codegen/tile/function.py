@@ -10,6 +10,8 @@ from mugraph.codegen.tile.axes import Plan
 from mugraph.codegen.tile.index import Names
 from mugraph.ir.block import BlockGraph
 
+_WIDTH = 120
+
 
 @dataclass(frozen=True)
 class JitFunction:
@@ -42,8 +44,19 @@ def jit_function(
         list(arguments),
         *([f"{p}: tl.constexpr" for p in group] for group in (sizes, named, tiles)),
     ]
-    signature = [f"    {', '.join(line)}," for line in lines if line]
+    signature = [line for parameters in lines for line in _wrapped(parameters)]
     # One binary for all sizes: Triton would make others for 1 and for multiples of 16.
     once = f"(do_not_specialize=[{', '.join(map(repr, arguments))}])".replace("'", '"') if arguments else ""
     text = "\n".join([f"@triton.jit{once}", f"def {name}(", *signature, "):", *body])
     return JitFunction(text, pointers, arguments, constexprs)
+
+
+def _wrapped(parameters: Sequence[str]) -> list[str]:
+    """Lines with as many of them as fit."""
+    lines: list[str] = []
+    for parameter in parameters:
+        if lines and len(lines[-1]) + len(parameter) + 2 <= _WIDTH:
+            lines[-1] += f" {parameter},"
+        else:
+            lines.append(f"    {parameter},")
+    return lines

@@ -11,8 +11,8 @@ from mugraph.search.alike import Alike
 from mugraph.search.direct import as_block
 from mugraph.search.kernel_graphs.parts import PartTask, Solved, Workers, by_estimate
 from mugraph.search.kernel_graphs.subprogram import bytes_of
+from mugraph.search.kernel_graphs.vain import is_in_vain
 from mugraph.search.schedules.cost import least_us
-from mugraph.search.schedules.held import is_too_large_to_hold
 from mugraph.search.topologies.limits import Limits
 from mugraph.targets import Target
 
@@ -51,7 +51,7 @@ class Solver:
             if sum(not future.done() for _, future in self._begun.values()) >= self._workers.count:
                 return
             key, names = key_of(program)
-            if key not in self._known and key not in self._begun and not is_too_large_to_hold(program):
+            if key not in self._known and key not in self._begun and not is_in_vain(program):
                 self._begun[key] = names, self._workers.begin(self._task(program))
 
     def solve(self, program: TensorProgram) -> Solved:
@@ -64,7 +64,7 @@ class Solver:
             self.recalled += 1
             renaming = Renaming(old, names)
             return Solved(tuple(renaming.candidate(candidate) for candidate in solved.candidates))
-        if is_too_large_to_hold(program):
+        if is_in_vain(program):
             return Solved(())
         self.searched += 1
         solved = self._solved(program, key, names)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.search.schedules.diverse import diverse
+from mugraph.search.schedules.moments import MomentsCut, moments_cuts
 from mugraph.search.schedules.sizes import ScheduleLimits, best, looks, schedules
 from mugraph.search.schedules.splits import Cut, cuts, part_counts
 from mugraph.targets import Target
@@ -21,6 +22,7 @@ MOST_PARTS = 1024
 """Of a reduction without products."""
 OTHERS = 24
 """Topologies that are slower by estimate than `most` candidates of others, and are kept with one candidate each."""
+AnyCut = Cut | MomentsCut
 SPLITS = 6
 """Pairs of kernels all of whose schedules are estimated."""
 
@@ -61,7 +63,8 @@ def split_candidates(
 ) -> list[Candidate]:
     """Pairs of kernels, fastest by estimate first: a first kernel whose `then` finishes it. uncut: axes not to split"""
     limits = limits or ScheduleLimits()
-    pairs = _promising([cut for block in blocks for cut in cuts(block) if cut.axis not in uncut], target, limits)
+    every = [cut for block in blocks for cut in (*cuts(block), *moments_cuts(block)) if cut.axis not in uncut]
+    pairs = _promising(every, target, limits)
     found: list[Candidate] = []
     for first, then in pairs:
         found += [with_then(candidate, then) for candidate in schedules(first, target, limits)]
@@ -80,7 +83,7 @@ def alone(candidate: Candidate) -> Candidate:
     return replace(candidate, estimate_us=candidate.estimate_us - candidate.then.estimate_us, then=None)
 
 
-def _promising(every: list[Cut], target: Target, limits: ScheduleLimits) -> list[tuple[BlockGraph, Candidate]]:
+def _promising(every: list[AnyCut], target: Target, limits: ScheduleLimits) -> list[tuple[BlockGraph, Candidate]]:
     """The most promising first kernels, each with its best second one. All numbers of parts are tried for the cuts that
     look best in the middle number."""
     middle = [(cut, counts[len(counts) // 2]) for cut in every if (counts := _counts(cut))]
@@ -99,14 +102,11 @@ def _promising(every: list[Cut], target: Target, limits: ScheduleLimits) -> list
 
 
 def _looked(
-    pairs: list[tuple[Cut, int]], target: Target, limits: ScheduleLimits
-) -> list[tuple[float, Cut, BlockGraph, BlockGraph]]:
+    pairs: list[tuple[AnyCut, int]], target: Target, limits: ScheduleLimits
+) -> list[tuple[float, AnyCut, BlockGraph, BlockGraph]]:
     """Cuts into so many parts, each with and without a loop over its part, that fit on the device: a coarse estimate of
     both kernels, and the kernels."""
-    made: list[tuple[Cut, BlockGraph, BlockGraph]] = []
-    for cut, count in pairs:
-        first, second = cut.at(count)
-        made += [(cut, first, second), (cut, cut.at(count, looped=False)[0], second)]
+    made = [(cut, *kernels) for cut, count in pairs for kernels in cut.pairs(count)]
     every = {id(block): block for _, *both in made for block in both}
     us = {id(block): estimate for estimate, block in looks(every.values(), target, limits)}
     return [
@@ -116,7 +116,9 @@ def _looked(
     ]
 
 
-def _counts(cut: Cut) -> list[int]:
+def _counts(cut: AnyCut) -> list[int]:
     """As many as give a device blocks enough; where there are no products a part needs little."""
+    if isinstance(cut, MomentsCut):
+        return cut.counts(MOST_PARTS)
     has_products = any(op.kind.contracts for op in cut.block.ops)
     return part_counts(cut.block.sizes[cut.axis], *(() if has_products else (MOST_PARTS,)))

@@ -17,8 +17,8 @@ from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.placement import varying
-from mugraph.ir.tensors import Dims, Sizes, Tensor, contiguous_strides
 from mugraph.kinds import accumulator, kind_named
+from mugraph.search.schedules.cutting import above, in_parts, in_parts_of, kernel, order_in_memory, unfinished
 
 COMBINE = "combine"
 """What is added to the name of a kernel for the one that finishes it."""
@@ -54,23 +54,22 @@ class Cut:
             raise ValueError(f"{count} parts do not divide axis {self.axis} of size {size}")
         sizes = {**self.block.sizes, self.split: count, self.part: size // count}
         del sizes[self.axis]
-        handed = tuple(_handed(name, axes, sizes) for name, axes in self.parts)
-        known = {tensor.name: replace(tensor, dims=self._dims(tensor.dims)) for tensor in self.block.tensors}
+        handed = tuple(unfinished(name, axes, sizes) for name, axes in self.parts)
+        known = {tensor.name: in_parts(tensor, self.axis, self.split, self.part) for tensor in self.block.tensors}
         ops = self.first[0] if looped else self.first[1]
-        first = _block(self.block.name, sizes, {**known, **{t.name: t for t in handed}}, ops, self._loops(ops))
+        first = kernel(self.block.name, sizes, {**known, **{t.name: t for t in handed}}, ops, self._loops(ops))
         loops = _kept(self.block.loops, self.second)
         name = f"{self.block.name}_{COMBINE}"
-        return first, _block(name, sizes, {**{t.name: t for t in handed}, **known}, self.second, loops)
+        return first, kernel(name, sizes, {**{t.name: t for t in handed}, **known}, self.second, loops)
 
-    def _dims(self, dims: Dims) -> Dims:
-        return tuple(tuple(a for axis in dim for a in self._renamed(axis)) for dim in dims)
-
-    def _renamed(self, axis: str) -> tuple[str, ...]:
-        return (self.split, self.part) if axis == self.axis else (axis,)
+    def pairs(self, count: int) -> list[tuple[BlockGraph, BlockGraph]]:
+        """The kernels at so many parts, with and without a loop over a part."""
+        looped, second = self.at(count)
+        return [(looped, second), (self.at(count, looped=False)[0], second)]
 
     def _loops(self, ops: Iterable[Op]) -> tuple[Loop, ...]:
         def renamed(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
-            return tuple(Loop(self._renamed(loop.axis)[-1], renamed(loop.body)) for loop in loops)
+            return tuple(Loop(self.part if loop.axis == self.axis else loop.axis, renamed(loop.body)) for loop in loops)
 
         return _kept(renamed(self.block.loops), ops)
 
@@ -96,8 +95,8 @@ def _cut(block: BlockGraph, axis: str) -> Cut | None:
         return None
     closed = {op.name for op in closing}
     stores = [op for op in block.ops if op.kind is Kind.STORE]
-    inside = _above(block, closed)
-    after = _above(block, {op.name for op in stores}, stop=closed)
+    inside = above(block, closed)
+    after = above(block, {op.name for op in stores}, stop=closed)
     again = any(closed.intersection(op.inputs) for op in inside)
     runs = any(op.kind.scans and axis in op.over for op in inside)  # each part would begin with what another ended with
     if again or runs or any(axis in (*op.axes, *op.over) for op in after if op.name not in closed):
@@ -107,11 +106,7 @@ def _cut(block: BlockGraph, axis: str) -> Cut | None:
         return None
     taken = {*(tensor.name for tensor in block.tensors), *(op.name for op in block.ops)}
     names = {op.name: take(numbered(f"{op.name}_parts"), taken) for op in closing}
-    memory = list(dict.fromkeys(a for tensor in block.outputs for a in tensor.axes))
-    parts = tuple(
-        (names[op.name], (split, *sorted(op.axes, key=lambda a: (memory.index(a) if a in memory else len(memory), a))))
-        for op in closing
-    )
+    parts = tuple((names[op.name], (split, *order_in_memory(op.axes, block))) for op in closing)
     looped = tuple(_first(inside, vary, axis, split, part))
     flat = tuple(_without_loop(looped, part))
     stored = {names[op.name]: op for op in closing}
@@ -122,26 +117,11 @@ def _cut(block: BlockGraph, axis: str) -> Cut | None:
     return Cut(block, axis, split, part, first, tuple(_second(after, names, split, closed)), parts)
 
 
-def _above(block: BlockGraph, names: set[str], stop: Iterable[str] = ()) -> list[Op]:
-    """The operators that compute these values, themselves included; what the values in `stop` come from is left out."""
-    needed, stop = set(names), set(stop)
-    for op in reversed(block.ops):
-        if op.name in needed and op.name not in stop:
-            needed.update(op.inputs)
-    return [op for op in block.ops if op.name in needed]
-
-
 def _first(inside: list[Op], vary: dict[str, frozenset[str]], axis: str, split: str, part: str) -> Iterator[Op]:
     """Up to the accumulators: what varies in the loop varies with the part as well."""
     for op in inside:
-        axes = {part if a == axis else a for a in op.axes}
-        if axis in vary[op.name] or axis in op.axes or op.over == (axis,):
-            axes.add(split)
-        over = tuple(sorted(part if a == axis else a for a in op.over))
-        rows, columns = (
-            tuple(new for a in side for new in ((split, part) if a == axis else (a,))) for side in (op.rows, op.columns)
-        )
-        yield replace(op, axes=tuple(sorted(axes)), over=over, rows=rows, columns=columns)
+        varies = axis in vary[op.name] or axis in op.axes or op.over == (axis,)
+        yield in_parts_of(op, axis, split, part, varies=varies)
 
 
 def _without_loop(ops: tuple[Op, ...], part: str) -> Iterator[Op]:
@@ -174,23 +154,6 @@ def _second(after: list[Op], names: dict[str, str], split: str, closed: set[str]
             yield Op(op.name, kind, (load,), op.axes, (split,), f32=op.f32)
         else:
             yield op
-
-
-def _handed(name: str, axes: tuple[str, ...], sizes: Sizes) -> Tensor:
-    """Sums that are not finished keep the accumulators' precision."""
-    dims = tuple((axis,) for axis in axes)
-    return Tensor(name, dims, contiguous_strides(dims, sizes), "f32")
-
-
-def _block(
-    name: str, sizes: Sizes, tensors: dict[str, Tensor], ops: tuple[Op, ...], loops: tuple[Loop, ...]
-) -> BlockGraph:
-    """With the tensors, and the axes, that the operators use: inputs first."""
-    loaded = {op.tensor for op in ops if op.kind is Kind.LOAD}
-    stored = {op.tensor for op in ops if op.kind is Kind.STORE}
-    used = [t for names in (loaded, stored) for t in tensors.values() if t.name in names]
-    axes = {axis for tensor in used for axis in tensor.axes}
-    return BlockGraph(name, {a: n for a, n in sizes.items() if a in axes}, tuple(used), ops, loops)
 
 
 def _kept(loops: tuple[Loop, ...], ops: Iterable[Op]) -> tuple[Loop, ...]:
