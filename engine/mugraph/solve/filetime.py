@@ -11,10 +11,9 @@ import time
 from collections.abc import Callable, Generator
 from math import inf
 
-_DONE = 1.05
-"""Of its seconds, by which whoever is at work hands over what there is."""
 _OVER = 1.1
-"""Of its seconds, after which what is still worked on is given up."""
+"""Of its seconds, after which what is still worked on is given up. A step that was begun before the end is done by
+then."""
 
 
 class FileTime:
@@ -51,7 +50,7 @@ class FileTime:
     @property
     def stops_at(self) -> float:
         """By its clock, when whoever is at work hands over what there is, if all seconds until then count."""
-        return self._clock() + self.left_s + (_DONE - 1) * self._limit_s
+        return self._clock() + self.left_s
 
     @property
     def is_long_over(self) -> bool:

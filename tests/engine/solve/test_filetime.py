@@ -77,8 +77,8 @@ def test_it_says_when_who_is_at_work_hands_over_and_that_is_before_he_is_stopped
         clock.seconds = stops_at
         assert time.is_over
         assert not time.is_long_over
-        clock.seconds = stops_at + 0.4
+        clock.seconds = stops_at + 0.9
         assert not time.is_long_over
-        clock.seconds = stops_at + 0.6
+        clock.seconds = stops_at + 1.1
         assert time.is_long_over
     assert FileTime(clock=clock.monotonic).stops_at == inf

@@ -63,3 +63,17 @@ def test_another_program_does_not_pass_because_of_a_guess(unit: SearchUnit) -> N
     others = list(mutants(unit.program))
     assert others
     assert not [what for what, wrong in others if beside_calls(replace(unit, program=wrong), 0).passed]
+
+
+@pytest.mark.parametrize("unit", PROGRAMS, indirect=True)
+def test_smaller_sizes_come_first_where_its_own_are_not_instant(
+    unit: SearchUnit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "QUICK_ELEMENTS", 1e9)
+    assert not beside_calls(unit, 0).sizes
+    monkeypatch.setattr(run, "INSTANT_ELEMENTS", 0.0)
+    assert beside_calls(unit, 0).sizes
+    monkeypatch.setattr(run, "smaller_units", lambda _: ())
+    found = beside_calls(unit, 0)
+    assert found.passed
+    assert not found.sizes
