@@ -73,7 +73,11 @@ def test_smaller_sizes_come_first_where_its_own_are_not_instant(
     assert not beside_calls(unit, 0).sizes
     monkeypatch.setattr(run, "INSTANT_ELEMENTS", 0.0)
     assert beside_calls(unit, 0).sizes
-    monkeypatch.setattr(run, "smaller_units", lambda _: ())
+
+    def none(_: SearchUnit) -> tuple[SearchUnit, ...]:
+        return ()
+
+    monkeypatch.setattr(run, "smaller_units", none)
     found = beside_calls(unit, 0)
     assert found.passed
     assert not found.sizes
