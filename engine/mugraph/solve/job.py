@@ -284,8 +284,11 @@ class RegionJob:
             if isinstance(answer, Solved):
                 yield from answer.events
                 self.tools.spent.add(answer.spent_s)
-                if not _is_mislowered(answer.result):
-                    memory.keep(answer.result, key, lasting=not answer.shortened)
+                solved = answer.result
+                if not _is_mislowered(solved):
+                    memory.keep(solved, key, lasting=not answer.shortened)
+                if solved.lowering is not None:  # of the same calls, perhaps under other names
+                    kept(mark_of(solved.unit, self._smaller(solved.unit)), solved.lowering, self.tools, self.store)
                 if answer.result.unit == unit and answer.result.kernel == place.name:
                     return replace(answer.result, unit=unit)
                 known = memory.recalled(unit, place, key, names)  # under another name
