@@ -137,6 +137,7 @@ class UnitResult:
     """reason: why there is no solution, or why it is not used. rejected: candidate's reason -> how many.
 
     searched:   False where the file's time was over before it could be
+    late:       whether it was over before the kernel was tested, which is shown and not offered
     kernel:     what its kernel is called, or would be
     considered: candidates on the way, in the order they were met: each one that was expected to be the fastest so far,
                 the best of each further topology, and all that were timed
@@ -152,6 +153,7 @@ class UnitResult:
     kernel: str = ""
     considered: tuple[Considered, ...] = ()
     searched: bool = True
+    late: bool = False
     lowering: Lowering | None = None
 
 
@@ -242,7 +244,7 @@ class RegionResult:
     @property
     def unsearched(self) -> str | None:
         """How much of it was left when the file's time was over, and what gives it more; None where nothing was."""
-        late = Counter(unit.reason for unit in self.units if not unit.searched)
+        late = Counter(unit.reason for unit in self.units if not unit.searched or unit.late)
         said = [f"{count} of its {len(self.units)} search units were {why}" for why, count in late.items()]
         return "; ".join(said) or None
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mugraph import one_thread, sharing
 from mugraph.beginning import beginning
 from mugraph.edit.module.evidence import Speed
 from mugraph.edit.module.file import module_text
@@ -170,7 +171,9 @@ def working(device: Device, target: Target, options: Options, giving_up: GivingU
         workers = _side_by_side(tools)
         if workers > 1:
             folder = stack.enter_context(scratch("units"))  # what they leave behind is removed
-            tools.units = stack.enter_context(contextlib.closing(Processes(workers, environment=inside(folder))))
+            threads = max(1, sharing.processors() // sharing.beside() // workers)
+            environment = one_thread.beside_others(inside(folder), threads)
+            tools.units = stack.enter_context(contextlib.closing(Processes(workers, environment=environment)))
         yield tools
 
 

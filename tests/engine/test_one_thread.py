@@ -9,9 +9,12 @@ from contextlib import closing
 import psutil
 import pytest
 from mugraph.executors.processes import Processes
+from mugraph.pipeline import Options, working
+from mugraph.targets import TARGETS
+from mugraph.tune.device import Device
 from mugraph.verification.float_test import FloatTester
 
-VARIABLE = "OPENBLAS_NUM_THREADS"
+VARIABLE, OF_PYTORCH = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"
 
 
 def environment_of(process: psutil.Process) -> Mapping[str, str]:
@@ -39,4 +42,23 @@ def test_they_have_one_thread(monkeypatch: pytest.MonkeyPatch, said: str | None,
     if said is not None:
         monkeypatch.setenv(VARIABLE, said)
     found = [environment[VARIABLE] for environment in started()]
+    assert found == [expected] * 2
+
+
+@pytest.mark.usefixtures("whole_process")
+@pytest.mark.parametrize(("said", "expected"), [(None, "1"), ("3", "3")])
+def test_search_units_side_by_side_share_the_processors(
+    monkeypatch: pytest.MonkeyPatch, said: str | None, expected: str
+) -> None:
+    """Of two processors each has one: for PyTorch too, which they run in processes of their own."""
+    monkeypatch.delenv(OF_PYTORCH, raising=False)
+    if said is not None:
+        monkeypatch.setenv(OF_PYTORCH, said)
+    monkeypatch.setattr("mugraph.pipeline.processors", lambda: 2)
+    monkeypatch.setattr("mugraph.sharing.processors", lambda: 2)
+    options = Options(target="h100", measure=False)
+    with working(Device("no GPU", "none", TARGETS["h100"]), TARGETS["h100"], options) as tools:
+        assert tools.units is not None
+        tools.units.begin()
+        found = [environment_of(psutil.Process(pid))[OF_PYTORCH] for pid in tools.units.pids]
     assert found == [expected] * 2

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal, TypedDict
 
+from mugraph.baseline.contractions import Step, contractions
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
 from mugraph.ir.dtypes import itemsize
 from mugraph.ir.library import Product
@@ -225,6 +226,8 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
         yield from _loss(launch, _LOSSES[name], call, values)
     elif name in _SUMS_OF_DISTANCES:
         yield from _distances(launch, _SUMS_OF_DISTANCES[name], call, values)
+    elif name == "einsum" and (steps := _steps(call, values)) is not None:
+        yield from _contracted(launch, steps, call, values, owners)
     elif name in _PRODUCTS:
         dims = len(values[call.outputs[0]].shape)
         yield replace(launch, work="product", products=(_product(call, values),), dims=dims)
@@ -261,6 +264,8 @@ def _written(call: Call, values: Values, owners: Mapping[int, int]) -> _Bytes:
 
 _BETWEEN = -1
 """Stands for the value that one kernel of a call leaves to the next."""
+_APART = 1 << 20
+"""More than a region has values: what the steps of one call leave have each a number of its own."""
 
 
 def _loss(launch: Launch, passes: int, call: Call, values: Values) -> Iterator[Launch]:
@@ -332,8 +337,8 @@ def _product(call: Call, values: Values) -> Product:
     if len(operand) < 2:
         operand = [*operand, *operand] if operand else [(1,), (1,)]
     left, right = operand[0], operand[1]
-    if name == "einsum":
-        return _einsum(call, left, right)
+    if name == "einsum":  # of an equation that is not read
+        return Product(1, prod(left[:-1]), max(1, prod(right) // max(1, left[-1])), left[-1])
     if name in ("outer", "ger"):
         return Product(1, prod(left), prod(right), 1)
     depth = left[-1]
@@ -346,19 +351,29 @@ def _product(call: Call, values: Values) -> Product:
     return Product(max(1, prod(out) // max(1, rows * right[-1])), rows, right[-1], depth)
 
 
-def _einsum(call: Call, left: tuple[int, ...], right: tuple[int, ...]) -> Product:
-    equation = next((part for part in call.args if isinstance(part, str)), "").replace(" ", "")
-    inputs, _, result = equation.partition("->")
-    names = inputs.split(",")
-    if len(names) != 2 or "." in equation or len(names[0]) != len(left) or len(names[1]) != len(right):
-        return Product(1, prod(left[:-1]), max(1, prod(right) // max(1, left[-1])), left[-1])
-    sizes = {**dict(zip(names[0], left, strict=True)), **dict(zip(names[1], right, strict=True))}
-    groups = {"matrices": 1, "rows": 1, "columns": 1, "depth": 1}
-    for name, size in sizes.items():
-        both = name in names[0] and name in names[1]
-        side = "matrices" if both and name in result else "depth" if name not in result else ""
-        groups[side or ("rows" if name in names[0] else "columns")] *= size
-    return Product(**groups)
+def _steps(call: Call, values: Values) -> list[Step] | None:
+    equation = next((part for part in call.args if isinstance(part, str)), "")
+    given = [part.value for part in _parts(call.args) if isinstance(part, Ref)]
+    return contractions(equation, [values[value].shape for value in given])
+
+
+def _contracted(
+    launch: Launch, steps: Sequence[Step], call: Call, values: Values, owners: Mapping[int, int]
+) -> Iterator[Launch]:
+    """One kernel a step; what a step leaves is read by the next."""
+    given = [part.value for part in _parts(call.args) if isinstance(part, Ref)]
+    width = itemsize(values[call.outputs[0]].dtype)
+    before = {owners.get(given[0], given[0]): held_bytes(values[given[0]])}
+    for number, (step, value) in enumerate(zip(steps, given[1:], strict=True)):
+        other = owners.get(value, value)
+        reads = {**before, other: before.get(other, 0) + held_bytes(values[value])}
+        last = number == len(steps) - 1
+        left = _BETWEEN - call.outputs[0] - number * _APART
+        writes = launch.writes if last else {left: width * step.elements}
+        one = replace(launch, reads=reads, writes=writes)
+        dims = len(values[call.outputs[0]].shape)
+        yield one if step.product is None else replace(one, work="product", products=(step.product,), dims=dims)
+        before = dict(writes)
 
 
 def _convolution(call: Call, values: Values) -> tuple[Product, ...]:

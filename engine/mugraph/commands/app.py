@@ -11,6 +11,7 @@ import typer
 
 from mugraph.commands.common import FAILED, INTERRUPTED, USAGE, WrongUsage, need, say_error, show_log, where
 from mugraph.commands.setting_options import tuner_named, with_settings
+from mugraph.freed_memory import keep_freed_memory
 from mugraph.one_thread import set_one_thread
 from mugraph.protocol.settings import EngineSettings
 
@@ -53,6 +54,7 @@ def optimize(
     place = where(path)
     need("torch", "triton")
     set_one_thread(os.environ)
+    keep_freed_memory()
     if verbose:
         show_log()
     from mugraph.commands.optimize import optimize as command

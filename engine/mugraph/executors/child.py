@@ -11,13 +11,18 @@ from typing import cast
 
 from mugraph.executors.desks import Desks
 from mugraph.executors.requests import Do, Leave, Request, Take, Turn
+from mugraph.freed_memory import give_back, keep_freed_memory
 from mugraph.orphan import end_with_parent
 from mugraph.pickled import read_frame, write_frame
+
+_KEPT_BYTES = 1 << 29
+"""Of memory, what the process may keep for the next request."""
 
 
 def main() -> int:
     """0 at the end of its input, or when nobody reads its answers."""
     end_with_parent()
+    keep_freed_memory()
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever is printed is not taken for an answer
@@ -39,6 +44,7 @@ def main() -> int:
                 write_frame(answers, answer)
             except OSError:
                 return 0
+            give_back(_KEPT_BYTES)
     return 0
 
 

@@ -41,8 +41,8 @@ def not_paying(
     report: SearchReport,
 ) -> RegionResult:
     """Where no unit's kernel pays: what was found is shown. plan, timing: with all of them"""
-    measured = [found.reason for found in results if found.solution is not None and found.reason]
-    reason = "; ".join(measured) or timing.why_not or _NOT_EXPECTED
+    reasons = [found.reason for found in results if found.solution is not None and found.reason]
+    reason = "; ".join(dict.fromkeys(reasons)) or timing.why_not or _NOT_EXPECTED
     return RegionResult(plan.region, "no-gain", reason, plan, sources, tuple(results), timing, report)
 
 

@@ -13,7 +13,8 @@ SEARCHED = 0.6
 class Ending:
     """Made when the unit begins.
 
-    stops_at: by `clock`, when whoever waits for the unit gives it up. The processes of a machine share the default one
+    stops_at: by `clock`, when the unit has to hand over what it has found. The processes of a machine share the default
+              one
     """
 
     def __init__(self, stops_at: float = inf, clock: Callable[[], float] = time.monotonic) -> None:
@@ -27,14 +28,24 @@ class Ending:
         return max(0.0, self._tests_at - self._clock())
 
     @property
+    def left_s(self) -> float:
+        """Until it is over; not below 0."""
+        return max(0.0, self._stops_at - self._clock())
+
+    @property
     def is_near(self) -> bool:
         """Nothing new is to be looked for."""
         return self._clock() >= self._tests_at
 
     @property
     def is_over(self) -> bool:
-        """No other kernel is to be tested."""
+        """Nothing is to be tested any more."""
         return self._clock() >= self._stops_at
 
 
 NO_END = Ending()
+UNTESTED = (
+    "verified, but its kernel was not tested to the end: the seconds for the search of a file were over (--file-budget "
+    "SECONDS gives it more)"
+)
+"""Why a search unit has a kernel that is shown and not offered."""

@@ -1,7 +1,7 @@
 """The seconds that a whole file may be searched for. What is measured on a device does not count.
 
-A search unit that is begun late gets what is left, and one that is not done a little after the end is given up: the
-seconds are a promise to whoever waits.
+A search unit that is begun late gets what is left. One that is not done a little after the end hands over what it has
+found, and one that does not do that either is given up: the seconds are a promise to whoever waits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Callable, Generator
 from math import inf
 
 _OVER = 1.1
-"""Of its seconds, after which what is still worked on is given up."""
+"""Of its seconds, after which what is still worked on is given up. A step that was begun before the end is done by
+then."""
 
 
 class FileTime:
@@ -48,8 +49,8 @@ class FileTime:
 
     @property
     def stops_at(self) -> float:
-        """By its clock, when it will be long over if all seconds until then count."""
-        return self._clock() + self.left_s + (_OVER - 1) * self._limit_s
+        """By its clock, when whoever is at work hands over what there is, if all seconds until then count."""
+        return self._clock() + self.left_s
 
     @property
     def is_long_over(self) -> bool:

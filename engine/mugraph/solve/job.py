@@ -27,7 +27,7 @@ from mugraph.search.direct import is_direct
 from mugraph.sizes.search_unit import at_other_sizes
 from mugraph.solve.concluding import not_paying, of_plan, without_kernels, without_units
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch
-from mugraph.solve.ending import NO_END, Ending
+from mugraph.solve.ending import NO_END, UNTESTED, Ending
 from mugraph.solve.layouts import faster, is_settled, other_layouts
 from mugraph.solve.lowering import kept, lowering_of, with_lowering
 from mugraph.solve.planning import planned
@@ -245,7 +245,8 @@ class RegionJob:
             found = yield from self._solved(part, Place(self.number, number, count, function, kernel, turned))
             reports.append(found.search)
             number += 1
-            if part.apart and found.searched and not (found.solution is not None and found.solution.pays):
+            gains = found.solution is not None and (found.solution.pays or found.late)
+            if part.apart and found.searched and not gains:
                 waiting = [*part.apart, *waiting]  # nothing is gained together; perhaps by one of them
                 self._begin(part.apart)
                 continue
@@ -262,8 +263,11 @@ class RegionJob:
             kept(mark_of(unit, smaller), found.lowering, self.tools, self.store)
         if found.lowering is not None or solution is None or not solution.tested:
             return found
-        with self.tools.on("verification"):
+        ending = self._ending()
+        with self.tools.on("verification"), self.tools.file_time.counting(), self.tools.tester.until(ending.left_s):
             lowering = lowering_of(unit, smaller, place, self.tools, self.store)
+        if lowering.passed is None and ending.is_over:
+            return replace(found, solution=replace(solution, tested=False), reason=UNTESTED, late=True)
         return with_lowering(found, lowering)
 
     def _recalled_or_solved(self, unit: SearchUnit, place: Place) -> Generator[Event, None, UnitResult]:
@@ -280,17 +284,20 @@ class RegionJob:
             if isinstance(answer, Solved):
                 yield from answer.events
                 self.tools.spent.add(answer.spent_s)
-                if not _is_mislowered(answer.result):
-                    memory.keep(answer.result, key, lasting=not answer.shortened)
+                solved = answer.result
+                if not _is_mislowered(solved):
+                    memory.keep(solved, key, lasting=not answer.shortened)
+                if solved.lowering is not None:  # of the same calls, perhaps under other names
+                    kept(mark_of(solved.unit, self._smaller(solved.unit)), solved.lowering, self.tools, self.store)
                 if answer.result.unit == unit and answer.result.kernel == place.name:
                     return replace(answer.result, unit=unit)
                 known = memory.recalled(unit, place, key, names)  # under another name
                 if known is not None and _is_tested(known := self._priced(known, place)):
                     return replace(known, search=answer.result.search)
             if answer == "given up":
-                return self._late(unit, place, self.tools.file_time.given_up_words)
+                return _late(unit, place, known, self.tools.file_time.given_up_words)
         if self.tools.file_time.is_over:
-            return self._late(unit, place, self.tools.file_time.words)
+            return _late(unit, place, known, self.tools.file_time.words)
         self.timer.begin()
         bounds, smaller = self.options.bounds.within(self.tools.file_time.left_s), self._smaller(unit)
         most_us, ending = self._most_us(unit), self._ending()
@@ -305,10 +312,6 @@ class RegionJob:
     def _ending(self) -> Ending:
         """None is near where something is measured: that does not count, so it is not known when the time is over."""
         return Ending(self.tools.file_time.stops_at) if self.tools.measurer is None else NO_END
-
-    def _late(self, unit: SearchUnit, place: Place, why: str) -> UnitResult:
-        report = SearchReport(complete=False, ended_by="time")
-        return UnitResult(unit, None, report, why, kernel=place.name, searched=False)
 
     @property
     def _memory(self) -> Memory:
@@ -329,6 +332,14 @@ class RegionJob:
         library = library_us(known.unit, self.tools.target, compared(place, self.tools.compare_with))
         library = min(library, self._most_us(known.unit))
         return replace(known, solution=replace(known.solution, library_us=library))
+
+
+def _late(unit: SearchUnit, place: Place, known: UnitResult | None, why: str) -> UnitResult:
+    """Where there is no time for it. known: of the same program, with a kernel that was not tested, if there is one"""
+    if known is not None and known.solution is not None:
+        return replace(known, reason=UNTESTED, late=True)
+    report = SearchReport(complete=False, ended_by="time")
+    return UnitResult(unit, None, report, why, kernel=place.name, searched=False)
 
 
 def _is_mislowered(found: UnitResult) -> bool:

@@ -17,6 +17,7 @@ from mugraph.solve.telling import Place
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.store.keys import code_digest, versions
+from mugraph.verification.float_test import LATE
 from mugraph.verification.lowering.check import check_lowering, mark_of
 from mugraph.verification.verdict import Lowering
 
@@ -32,17 +33,18 @@ def lowering_of(
 ) -> Lowering:
     """smaller: of a size in a range, the unit at others than the largest. store: of other runs"""
     mark = mark_of(unit, smaller)
-    if mark not in tools.lowerings:
-        known = _recalled(store, mark)
-        if known is None:
-            known = check_lowering(unit, smaller, tools.tester)
-            _note(unit, place, known)
-        kept(mark, known, tools, store)
-    return tools.lowerings[mark]
+    known = tools.lowerings.get(mark) or _recalled(store, mark)
+    if known is None:
+        known = check_lowering(unit, smaller, tools.tester)
+        _note(unit, place, known)
+    kept(mark, known, tools, store)
+    return known
 
 
 def kept(mark: str, found: Lowering, tools: Tools, store: Store | None) -> None:
-    """What could not be told is looked at again in another run."""
+    """What could not be told is looked at again in another run; what there was no time for, by whoever asks next."""
+    if found.passed is None and found.note == LATE:
+        return
     tools.lowerings[mark] = found
     if store is not None and found.passed:
         store.put(_key(mark), {"passed": True, "note": found.note})

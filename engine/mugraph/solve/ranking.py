@@ -59,7 +59,8 @@ def ranked_candidates(
         blocks, stats = yield from topologies_of_one(program, tools, bounds, cancelled, verdicts, telling, ending)
     except NotSearchable as error:
         return Ranked((), SearchReport(total_s=telling.seconds, complete=False), str(error))
-    every = kernel_candidates(blocks, tools.target, uncut=program.least)
+    every = kernel_candidates(blocks, tools.target, uncut=program.least, over=lambda: ending.is_near)
+    hurried = ending.is_near
     best = yield from _first_right(every, verdicts, telling)
     several, out_of_time = list[Candidate](), False
     if not is_level(program, telling, tools.target):
@@ -78,7 +79,7 @@ def ranked_candidates(
         stats.complete_to,
         stats.ended_by,
         stats.pruned,
-        out_of_time or cut_short or stats.ended_by == "time",
+        out_of_time or cut_short or hurried or stats.ended_by == "time",
     )
     reason = None if passed else _nothing(len(blocks), every, verdicts, report)
     if not every and blocks and out_of_time:

@@ -25,7 +25,7 @@ from mugraph.ir.region import SearchUnit
 from mugraph.options import Bounds
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.table import SizeTable
-from mugraph.solve.ending import NO_END, Ending
+from mugraph.solve.ending import NO_END, UNTESTED, Ending
 from mugraph.solve.lowering import lowering_of, with_lowering
 from mugraph.solve.measuring import fastest_that_is_right
 from mugraph.solve.paying import pays_at
@@ -59,7 +59,7 @@ def solve(
 
     smaller: of a size in a range, the unit at others than the largest, where its kernel may pay as well
     most_us: what another way to divide the region takes for the unit, by estimate
-    ending:  when it has to be done
+    ending:  when it has to be done: a kernel that there was no time to test is shown, and not offered
     """
     tools.begin()
     telling = Telling(place)
@@ -91,7 +91,7 @@ def solve(
         if beaten or (measurer is None and not shown.is_expected_to_pay):  # nor is any other: it is the best
             telling.chosen(kernels.variants[0][0].candidate)
             return result(shown, None, kernels.rejected)
-    with tools.on("verification"), tools.file_time.counting():
+    with tools.on("verification"), tools.file_time.counting(), tools.tester.until(ending.left_s):
         lowering = lowering_of(unit, smaller, place, tools)
     if lowering.passed is False:
         return replace(result(None, lowering.words, kernels.rejected), lowering=lowering)
@@ -111,6 +111,10 @@ def solve(
     if found.slower is not None:
         shown = replace(_untested(kernels, library), measured_us=found.slower.us, plain_us=found.slower.plain_us)
         return result(shown, found.slower.words, rejected)
+    if found.untested is not None:
+        shown = _untested(kernels, library, found.untested)
+        telling.chosen(kernels.variants[found.untested][0].candidate)
+        return replace(result(shown, UNTESTED, rejected, cut_short=True), lowering=lowering, late=True)
     if found.right is None:
         failed = "no kernel passed the float test" if not bounds.exact else "no kernel is to be offered"
         reason = f"{failed}: {_most_common(rejected)}"
@@ -125,9 +129,10 @@ def solve(
     return with_lowering(result(solution, None, rejected), lowering)
 
 
-def _untested(written: Written, library_us: float) -> Solution:
-    """The best kernel by estimate, of which the topology alone was verified: to be shown, and never offered."""
-    variant, verdict = written.variants[0]
+def _untested(written: Written, library_us: float, number: int = 0) -> Solution:
+    """A kernel, by default the best by estimate, of which the topology alone was verified: to be shown, and never
+    offered."""
+    variant, verdict = written.variants[number]
     return replace(solution_of(Right(variant.candidate, variant.kernel, verdict), library_us), tested=False)
 
 

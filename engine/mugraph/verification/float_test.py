@@ -10,8 +10,9 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from math import inf
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
@@ -34,6 +35,8 @@ _ENDS_S = 1.0
 _START_S = 120.0
 """What the first answer of a fresh process may take beyond the time-out: importing torch and Triton."""
 _RELEASE_S = 60.0
+LATE = "there was no time left for it"
+"""Why there is no answer to what was asked within `until`, once that is over."""
 _SAID = "stderr"
 """A file in the child's temporary folder."""
 
@@ -73,6 +76,7 @@ class FloatTester:
         self._fresh = True
         self._owes = False
         self._number = 0
+        self._until = inf
 
     def __enter__(self) -> Self:
         return self
@@ -86,6 +90,15 @@ class FloatTester:
         """Start the child, if there is none, without waiting for it: it imports PyTorch for seconds."""
         if self._child is None:
             self._start()
+
+    @contextmanager
+    def until(self, left_s: float) -> Generator[None]:
+        """What is asked inside is answered within so many seconds, or given up."""
+        before, self._until = self._until, min(self._until, monotonic() + left_s)
+        try:
+            yield
+        finally:
+            self._until = before
 
     @property
     def pid(self) -> int | None:
@@ -167,6 +180,8 @@ class FloatTester:
         timeout_s = self.timeout_s if timeout_s is None else timeout_s
         if self._given_up or (self._owes and not self._settled()):
             return WORDS
+        if monotonic() >= self._until:
+            return LATE
         if self._child is None or self._child.poll() is not None:
             self.close()
             self._start()
@@ -174,7 +189,7 @@ class FloatTester:
         assert child is not None
         assert child.stdin is not None
         assert child.stdout is not None
-        deadline = monotonic() + timeout_s + (_START_S if self._fresh else 0.0)
+        deadline = min(self._until, monotonic() + timeout_s + (_START_S if self._fresh else 0.0))
         try:
             child.stdin.write(request)
             child.stdin.flush()
@@ -189,7 +204,7 @@ class FloatTester:
             return WORDS
         if line is None:
             self.close()
-            return f"{what} did not finish in {timeout_s:g} s"
+            return LATE if monotonic() >= self._until else f"{what} did not finish in {timeout_s:g} s"
         if not line.endswith(b"\n"):
             last = self._last_words() or _how_it_ended(child)
             self.close()

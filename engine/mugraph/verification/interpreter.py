@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mugraph.ir.block import PRECISIONS
-from mugraph.verification.interpreter_speed import patch_once_a_launch
+from mugraph.verification.interpreter_speed import patch_once_a_launch, without_discarded_assertions
 
 
 def patch_interpreter() -> None:
@@ -53,6 +53,7 @@ def patch_interpreter() -> None:
 
     builder.create_dot, builder.cast_impl = create_dot, cast_impl
     patch_once_a_launch(interpreter)
+    without_discarded_assertions(interpreter)
     _take_precisions(interpreter)
     _take_numbers(interpreter)
     _take_libdevice(interpreter)

@@ -1,10 +1,14 @@
 """Triton's interpreter puts its own functions in place of the language's at each launch, and again at each call of a
 function within a kernel (tl.zeros and tl.sigmoid are such), which looks at every name of the language. Here once a
-launch: what is in place stays until the launch is over, and what is to be looked at is remembered."""
+launch: what is in place stays until the launch is over, and what is to be looked at is remembered.
+
+It also computes for each sum and product of integers whether it overflows, in five operations, for an assertion that
+only debug mode has. Those were more than half of what a kernel takes that finds its places by products."""
 
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 
@@ -41,6 +45,13 @@ def patch_once_a_launch(interpreter: Any) -> None:
     interpreter._patch_lang = patched
     interpreter.GridExecutor.__call__ = launched
     interpreter.InterpretedFunction.__call__ = called
+
+
+def without_discarded_assertions(interpreter: Any) -> None:
+    """What is computed for an assertion that is not made is left out."""
+    options = interpreter.interpreter_builder.options
+    if not options.debug and getattr(options, "sanitize_overflow", False):
+        interpreter.interpreter_builder.options = replace(options, sanitize_overflow=False)
 
 
 def _languages(interpreter: Any, fn: Any) -> frozenset[int]:

@@ -23,6 +23,7 @@ from mugraph.edit.check import edited_spans
 from mugraph.edit.names import ALIAS
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.events import Event
+from mugraph.freed_memory import give_back, keep_freed_memory
 from mugraph.ir.region import Range, Trace
 from mugraph.log import note
 from mugraph.memory.traced_ways import with_other_ways
@@ -88,6 +89,7 @@ class Runner:
 
     def serve(self) -> None:
         began = time.monotonic()
+        keep_freed_memory()
         threading.Thread(target=self._listen, name="orders", daemon=True).start()
         begin()
         device = detect()
@@ -103,6 +105,7 @@ class Runner:
                 self._tools.giving_up.end()
             self._clear_up()
             self._say(ended)
+            give_back(0)
             if isinstance(order, SearchTrace):
                 self._tools.rest(soon_again=not ended.stopped)
                 self._clear_up()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -112,6 +113,9 @@ class Right:
     """Stands for the float test's process: all is right."""
 
     def begin(self) -> None: ...
+
+    def until(self, _: float) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def test_lowering(self, *_: object) -> LoweringResult:
         return LoweringResult(True)

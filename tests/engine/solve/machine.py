@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +78,9 @@ class Machine:
         self.compared, self.applied = list(subjects), applied
         found = {subject.name: self._measured(5.0 if subject.name == ours else 12.0) for subject in subjects}
         return Compared(dict(found), dict(found))
+
+    def until(self, _: float) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def test_lowering(self, *_: object) -> LoweringResult:
         return LoweringResult(True)

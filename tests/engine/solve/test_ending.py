@@ -13,9 +13,10 @@ from mugraph.events import Done, Event, FirstHit, UnitResult
 from mugraph.ir.region import SearchUnit
 from mugraph.options import Bounds
 from mugraph.pipeline import Options, run
+from mugraph.reports.text import print_report
 from mugraph.search.topologies.limits import never
 from mugraph.solve import job, search_unit, testing
-from mugraph.solve.ending import NO_END, SEARCHED, Ending
+from mugraph.solve.ending import NO_END, SEARCHED, UNTESTED, Ending
 from mugraph.solve.ranking import Ranked, ranked_candidates
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place, Telling
@@ -26,7 +27,8 @@ from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
 from mugraph.units.search_units import single_units
 from mugraph.verification.float_results import FloatResult, LoweringResult
-from mugraph.verification.float_test import FloatTester
+from mugraph.verification.float_test import LATE, FloatTester
+from rich.console import Console
 
 from tests.engine.search.workloads import rmsnorm_linear
 from tests.support.clock import slow_clock
@@ -160,13 +162,90 @@ def test_when_it_is_over_no_other_kernel_is_tested(unit: SearchUnit) -> None:
     tester = StandIn(testing.FLOAT_TRIED, late)
     found = solved(unit, tester, Ending(10.0, clock.monotonic))
     assert tester.asked == 1
-    assert found.solution is None
-    assert found.reason is not None
-    assert "float test" in found.reason
     assert found.search.out_of_time, "with more time one of the others may be right"
+    shown = found.solution
+    assert shown is not None, "the next one is verified, and handed over"
+    assert found.late
+    assert found.reason == UNTESTED
+    assert sum(found.rejected.values()) == 1
+    assert shown.verdict.passed
+    assert shown.verdict.max_rel_error is None
+    assert not shown.tested
+    assert not shown.pays
     other = StandIn(testing.FLOAT_TRIED)
     assert solved(unit, other, NO_END).solution is None
     assert other.asked > 1
+
+
+class Slow(StandIn):
+    """Its lowerings, or its kernels, take until the time for them is over."""
+
+    def __init__(self, clock: Exact, *, lowering: bool) -> None:
+        super().__init__(wrong=0)
+        self.clock, self.lowering = clock, lowering
+
+    def test_lowering(self, *_: Any, **__: Any) -> LoweringResult:
+        if not self.lowering:
+            return LoweringResult(True)
+        self.clock.seconds = 10.0
+        return LoweringResult(None, LATE)
+
+    def test_kernel(self, *_: Any, **__: Any) -> FloatResult:
+        self.asked += 1
+        self.clock.seconds = 10.0
+        return FloatResult(False, LATE)
+
+
+@pytest.mark.parametrize("lowering", [True, False])
+def test_what_is_verified_is_shown_when_there_is_no_time_to_test_it(unit: SearchUnit, lowering: bool) -> None:
+    clock = Exact()
+    ending = Ending(10.0, clock.monotonic)
+    clock.seconds = 7.0
+    tester = Slow(clock, lowering=lowering)
+    found = solved(unit, tester, ending)
+    assert tester.asked == (0 if lowering else 1)
+    assert found.late
+    assert found.reason == UNTESTED
+    assert not found.rejected, "what was not tested to the end is not wrong"
+    assert found.search.out_of_time
+    assert found.solution is not None
+    assert found.solution.verdict.passed
+    assert not found.solution.tested
+    assert not found.solution.pays
+
+
+def test_what_is_asked_within_an_end_is_answered_by_then() -> None:
+    with FloatTester() as tester, tester.until(0.0):
+        assert tester.test("", "f", rmsnorm_linear(), [], []).reason == LATE
+        assert tester.pid is None, "no process was started for it"
+
+
+def test_a_model_whose_kernels_were_not_tested_shows_them_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its units are solved in the process of its run; two of them are equal, and the other one is not begun."""
+    asked = iter([False] + [True] * 1000)
+    monkeypatch.setattr("mugraph.pipeline.processors", lambda: 1)
+    monkeypatch.setattr("mugraph.solve.filetime.FileTime.is_over", property(lambda _: next(asked)))
+    monkeypatch.setattr("mugraph.solve.testing.tested_at_sizes", lambda *_: FloatResult(False, LATE))
+    path = tmp_path / "model.py"
+    path.write_text(TEXT + TEXT.replace("gate", "other").partition("\n\n\n")[2])
+    options = Options(target="h100", measure=False, budget_s=2.0, file_budget_s=100.0, compare_with="code")
+    with slow_clock():
+        (done,) = [event for event in run(path, None, options) if isinstance(event, Done)]
+    assert len(done.result.regions) == 2
+    for region in done.result.regions:
+        (found,) = region.units
+        assert found.late
+        assert found.solution is not None
+        assert not found.solution.tested
+        assert region.status == "no-gain"
+        assert region.plan is not None, "it is shown"
+        assert UNTESTED in (region.reason or "")
+        assert region.unsearched == f"1 of its 1 search units were {UNTESTED}"
+    assert done.result.preview is None, "and not offered"
+    print_report(done.result, Console(width=400), verbose=False)
+    assert UNTESTED in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("near", "times"), [(False, 1), (True, 2)])

@@ -67,15 +67,18 @@ def test_without_a_limit_it_is_never_over() -> None:
     assert not time.is_long_over
 
 
-def test_it_says_when_who_is_at_work_will_be_stopped() -> None:
+def test_it_says_when_who_is_at_work_hands_over_and_that_is_before_he_is_stopped() -> None:
     clock = Exact()
     time = FileTime(10.0, clock.monotonic)
     clock.seconds += 5
     with time.counting():
         clock.seconds += 7
         stops_at = time.stops_at
-        clock.seconds = stops_at - 0.01
+        clock.seconds = stops_at
+        assert time.is_over
         assert not time.is_long_over
-        clock.seconds = stops_at + 0.01
+        clock.seconds = stops_at + 0.9
+        assert not time.is_long_over
+        clock.seconds = stops_at + 1.1
         assert time.is_long_over
     assert FileTime(clock=clock.monotonic).stops_at == inf

@@ -6,14 +6,21 @@ from pathlib import Path
 
 import pytest
 from mugraph.events import Done, RegionResult
+from mugraph.ir.region import SearchUnit
 from mugraph.log import log_path
 from mugraph.options import Options
 from mugraph.pipeline import run
 from mugraph.reports.document import file_document
 from mugraph.reports.text import evidence
+from mugraph.solve.lowering import lowering_of
+from mugraph.solve.telling import Place
+from mugraph.solve.tools import Tools
 from mugraph.store import Store
+from mugraph.targets import TARGETS
+from mugraph.trace.tracer import trace_file
+from mugraph.units.region_units import cut_region
 from mugraph.verification.float_results import LoweringResult
-from mugraph.verification.float_test import FloatTester
+from mugraph.verification.float_test import LATE, FloatTester
 
 from tests.support.mislowered import RIGHT, WRONG
 
@@ -91,3 +98,16 @@ def written(folder: Path) -> Path:
     path = folder / "model.py"
     path.write_text("import torch\n" + RIGHT)
     return path
+
+
+def test_what_there_was_no_time_for_is_looked_at_by_whoever_asks_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not taken for something that cannot be told, with which a kernel may be offered."""
+    (region,) = trace_file(written(tmp_path)).regions
+    (unit,) = [unit for unit in cut_region(region)[1] if isinstance(unit, SearchUnit)]
+    tools, place = Tools(TARGETS["h100"], FloatTester()), Place(0, 0, 1, "right", "right")
+    answers = iter([LATE, LATE, "it takes too long"])
+    monkeypatch.setattr(FloatTester, "test_lowering", lambda *_: LoweringResult(None, next(answers)))
+    said = [lowering_of(unit, (), place, tools).note for _ in range(4)]
+    assert said == [LATE, LATE, "it takes too long", "it takes too long"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -93,9 +94,24 @@ def test_side_by_side_the_same_is_found(model: Path, monkeypatch: pytest.MonkeyP
     assert any(event.done for event in told)
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_what_is_late_is_said_of_each_unit(model: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    monkeypatch.setattr("mugraph.pipeline.processors", lambda: count)
+def test_what_was_checked_beside_is_not_checked_here_under_another_name(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A unit that is begun for one cut of a region may be asked for by another, which calls its kernel otherwise."""
+    numbers, checked = count(), list[object]()
+    monkeypatch.setattr("mugraph.pipeline.processors", lambda: 2)
+    monkeypatch.setattr("mugraph.solve.job.kernel_name", lambda *_: f"kernel_{next(numbers)}")
+    monkeypatch.setattr("mugraph.solve.lowering.check_lowering", lambda unit, *_: checked.append(unit))
+    result, _ = solved(model, options(file_budget_s=1e6))
+    tested = [made for unit in units(result) if (made := unit.solution) and made.tested]
+    assert tested
+    assert all(made.verdict.lowering is not None and made.verdict.lowering.passed for made in tested)
+    assert not checked
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_late_is_said_of_each_unit(model: Path, monkeypatch: pytest.MonkeyPatch, workers: int) -> None:
+    monkeypatch.setattr("mugraph.pipeline.processors", lambda: workers)
     result, _ = solved(model, options(file_budget_s=0.0))
     assert result.regions
     left = units(result)

@@ -181,7 +181,7 @@ def test_the_last_unit_keeps_seconds_for_its_tests_and_knows_when_it_is_given_up
     began = workers.clock.monotonic()
     asked(units, "b")
     assert [task.left_s for task in workers.begun] == pytest.approx([SEARCHED * 10] * 2, abs=0.1)
-    assert workers.begun[0].stops_at == pytest.approx(began + 11, abs=0.1)
+    assert workers.begun[0].stops_at == pytest.approx(began + 10, abs=0.1)
 
 
 def test_what_is_not_done_in_time_is_given_up() -> None:

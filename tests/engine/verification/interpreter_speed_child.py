@@ -39,6 +39,15 @@ def main() -> None:
 
     interpreter._patch_lang = counted
     patch_interpreter()
+    builder = interpreter.InterpreterBuilder
+    widened, cast = 0, builder.cast_impl
+
+    def counted_cast(self: object, source: object, kind: tl.dtype) -> object:
+        nonlocal widened
+        widened += kind.scalar == tl.int64
+        return cast(self, source, kind)
+
+    builder.cast_impl = counted_cast
     own = tl.load
     x = torch.randn(5 * SIZE - 3)
     close = []
@@ -46,7 +55,11 @@ def main() -> None:
         out = torch.empty_like(x)
         kernel[(5,)](x, out, x.numel(), SIZE=SIZE)
         close.append(torch.allclose(out, 4 * x.relu() * x.sigmoid()))
-    print(json.dumps({"close": close, "patched": patched, "launches": LAUNCHES, "restored": tl.load is own}))
+    print(
+        json.dumps(
+            {"close": close, "patched": patched, "launches": LAUNCHES, "restored": tl.load is own, "widened": widened}
+        )
+    )
 
 
 if __name__ == "__main__":

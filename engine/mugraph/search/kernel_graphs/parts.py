@@ -59,7 +59,7 @@ class PartTask:
         """alike: searches of programs like it. Raises nothing: a program outside of what the search covers has no
         candidates."""
         program, target = self.program, self.target
-        found = kernel_candidates(self._blocks(cancelled, alike or Alike()), target, _LIMITS, _MOST)
+        found = kernel_candidates(self._blocks(cancelled, alike or Alike()), target, _LIMITS, _MOST, over=cancelled)
         call = library_call(block := as_block(program))
         if call is not None:
             found.append(Candidate(block, Schedule((), library=True), estimate_call_us(call, target)))

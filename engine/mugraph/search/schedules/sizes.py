@@ -6,7 +6,7 @@ MCFuser §4.2: tiles are powers of two with little padding (rule 3), and fit in 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import heappush, heapreplace, nsmallest
 from math import inf, prod
@@ -18,6 +18,7 @@ from mugraph.search.schedules.diverse import diverse
 from mugraph.search.schedules.tile_choices import Choice, TileChoices
 from mugraph.search.schedules.tiles import MIN_DOT, Shape
 from mugraph.search.schedules.work import WIDE_LEFT, Work, work
+from mugraph.search.topologies.limits import never
 from mugraph.targets import Target
 
 MAX_TILE_ELEMENTS = 1 << 20
@@ -104,22 +105,36 @@ def candidates(
     return diverse(best(blocks, target, limits)[:most])
 
 
-def best(blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits | None = None) -> list[Candidate]:
-    """All schedules of the topologies that promise most after a coarse look, fastest by estimate first."""
+def best(
+    blocks: Iterable[BlockGraph],
+    target: Target,
+    limits: ScheduleLimits | None = None,
+    over: Callable[[], bool] = never,
+) -> list[Candidate]:
+    """All schedules of the topologies that promise most after a coarse look, fastest by estimate first. over: what
+    there is then is all"""
     limits = limits or ScheduleLimits()
-    seen = looks(blocks, target, limits)
+    seen = looks(blocks, target, limits, over)
     found: list[Candidate] = []
     for estimate, block in seen[:SCHEDULED]:
-        if estimate > 4 * seen[0][0]:
+        if estimate > 4 * seen[0][0] or (found and over()):
             break
         found += schedules(block, target, limits)
     return sorted(found, key=lambda candidate: candidate.estimate_us)
 
 
-def looks(blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits) -> list[tuple[float, BlockGraph]]:
-    """Topologies with their best estimate, fastest first."""
+def looks(
+    blocks: Iterable[BlockGraph], target: Target, limits: ScheduleLimits, over: Callable[[], bool] = never
+) -> list[tuple[float, BlockGraph]]:
+    """Topologies with their best estimate, fastest first. over: once one is found, no other is looked at then"""
     look = Looks(target, limits)
-    found = [(candidate.estimate_us, block) for block in blocks if (candidate := look.at(block)) is not None]
+    found: list[tuple[float, BlockGraph]] = []
+    for block in blocks:
+        candidate = look.at(block)
+        if candidate is not None:
+            found.append((candidate.estimate_us, block))
+        if found and over():
+            break
     return sorted(found, key=lambda pair: pair[0])
 
 

@@ -6,7 +6,7 @@ device costs more. Both are estimates of one model (cost.py), so splits are rank
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph, Candidate
@@ -14,6 +14,7 @@ from mugraph.search.schedules.diverse import diverse
 from mugraph.search.schedules.moments import MomentsCut, moments_cuts
 from mugraph.search.schedules.sizes import ScheduleLimits, best, looks, schedules
 from mugraph.search.schedules.splits import Cut, cuts, part_counts
+from mugraph.search.topologies.limits import never
 from mugraph.targets import Target
 
 CUTS = 6
@@ -33,14 +34,18 @@ def kernel_candidates(
     limits: ScheduleLimits | None = None,
     most: int = 256,
     uncut: Collection[str] = (),
+    over: Callable[[], bool] = never,
 ) -> list[Candidate]:
     """The best candidates of many topologies, each as one kernel or split in two. The fastest by estimate comes first;
     the head varies, the rest follows by estimate.
 
     uncut: axes that cannot be split, for their size varies
+    over: what there is then is all; a kernel that was found has a schedule by then, if it fits on the device
     """
     blocks = list(blocks)
-    found = [*best(blocks, target, limits), *split_candidates(blocks, target, limits, uncut)]
+    found = best(blocks, target, limits, over)
+    if not found or not over():
+        found += split_candidates(blocks, target, limits, uncut)
     found.sort(key=lambda candidate: candidate.estimate_us)
     return diverse([*found[:most], *_of_other_topologies(found[:most], found[most:])])
 

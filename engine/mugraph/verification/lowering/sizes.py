@@ -2,15 +2,17 @@
 
 The program says which sizes there are. The calls say some of them as numbers (`view(4096, 32, 128)`), others not at
 all: a product of matrices is one of any size. A number of a call becomes what the program's dimension of that size
-becomes, if there is no doubt which one it is. That is a guess. A unit that agrees at smaller sizes is right at those,
-however its calls were made for them; one that does not agree may have been guessed wrong, and says nothing.
+becomes, if there is no doubt which one it is. That is a guess, and so is what a number becomes that is some times a
+size (of what is split into equal parts), or one less (the last place along it). A unit that agrees at smaller sizes is
+right at those, however its calls were made for them; one that does not agree may have been guessed wrong, and says
+nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from itertools import count
+from itertools import count, product
 from math import prod
 
 from mugraph.ir.calls import Argument, Call, TensorInfo
@@ -34,22 +36,22 @@ class _Unclear(Exception):
 def smaller_units(unit: SearchUnit) -> Iterator[SearchUnit]:
     """With all large axes smaller, each of a size of its own; then with those alone that nothing is summed along: a
     mean's divisor is no size that could change. Then the same with one size for axes of one size, which the calls'
-    numbers may not tell apart. Raises NotDrawn."""
+    numbers may not tell apart; then with numbers that are no sizes but made of them. Raises NotDrawn."""
     program = unit.program
     held = {*program.least, *(axis for tensor in program.tensors for axis in tensor.windowed)}
     large = [axis for axis, size in program.sizes.items() if size > _LARGE and axis not in held]
     summed = {axis for op in program.ops for axis in op.over}
     choices = dict.fromkeys((tuple(large), tuple(axis for axis in large if axis not in summed)))
-    for together in (False, True):
+    for made, together in product((False, True), repeat=2):
         for axes in filter(None, choices):
             try:
-                yield _resized(unit, axes, together)
+                yield _resized(unit, axes, together=together, made=made)
             except _Unclear:
                 continue
 
 
-def _resized(unit: SearchUnit, axes: Collection[str], together: bool) -> SearchUnit:
-    """together: axes of one size stay of one size. Raises _Unclear."""
+def _resized(unit: SearchUnit, axes: Collection[str], *, together: bool, made: bool) -> SearchUnit:
+    """together: axes of one size stay of one size. made: with numbers that are made of sizes. Raises _Unclear."""
     old = unit.program
     taken = set(old.sizes.values())
     free = (size for size in count(_FIRST, _STEP) if size not in taken)
@@ -59,7 +61,7 @@ def _resized(unit: SearchUnit, axes: Collection[str], together: bool) -> SearchU
     else:
         sizes = {axis: min(next(free), old.sizes[axis]) for axis in axes}
     program = resize(old, {**old.sizes, **sizes})
-    numbers = _Numbers(old, program)
+    numbers = _Numbers(old, program, made=made)
     read = read_values(unit)
     of_inputs = {value: (old.tensor(name), program.tensor(name)) for name, value in unit.inputs.items()}
     of_outputs = {value: (old.tensor(name), program.tensor(name)) for name, value in unit.outputs.items()}
@@ -68,11 +70,14 @@ def _resized(unit: SearchUnit, axes: Collection[str], together: bool) -> SearchU
     }
     for value, tensors in of_outputs.items():
         values[value] = _laid_info(unit.values[value], unit.order_of(value), tensors, old.sizes, program.sizes, numbers)
+    calls, views = (tuple(numbers.call(call) for call in some) for some in (unit.calls, unit.views))
+    if made and not numbers.made:
+        raise _Unclear
     return replace(
         unit,
         program=program,
-        calls=tuple(numbers.call(call) for call in unit.calls),
-        views=tuple(numbers.call(call) for call in unit.views),
+        calls=calls,
+        views=views,
         values=values,
         viewed={value: values[value] for value in unit.viewed if value in read},
     )
@@ -101,9 +106,10 @@ def _laid_info(
 
 
 class _Numbers:
-    """What sizes have become."""
+    """What sizes have become. made: numbers that were made of sizes, where that is allowed"""
 
-    def __init__(self, old: TensorProgram, new: TensorProgram) -> None:
+    def __init__(self, old: TensorProgram, new: TensorProgram, *, made: bool) -> None:
+        self._may, self.made = made, set[int]()
         self._found: dict[int, set[int]] = {}
         for axis, size in old.sizes.items():
             self._found.setdefault(size, set()).add(new.sizes[axis])
@@ -115,10 +121,23 @@ class _Numbers:
                         self._found.setdefault(before, set()).add(after)
 
     def size(self, number: int) -> int:
-        found = self._found.get(number, {number})
+        found = self._found.get(number)
+        if found is None:
+            found = self._of_made(number) if self._may and number >= _LARGE else {number}
         if len(found) > 1:
             raise _Unclear
         return next(iter(found))
+
+    def _of_made(self, number: int) -> set[int]:
+        """The last place of a size, or else some times the largest size that divides it."""
+        if number + 1 in self._found:
+            found = {size - 1 for size in self._found[number + 1]}
+        else:
+            largest = max((size for size in self._found if size > _LARGE and number % size == 0), default=number)
+            found = {size * (number // largest) for size in self._found.get(largest, {number})}
+        if found != {number}:
+            self.made.add(number)
+        return found
 
     def call(self, call: Call) -> Call:
         kwargs: Mapping[str, Argument] = {name: self._argument(argument) for name, argument in call.kwargs.items()}
