@@ -88,8 +88,8 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         }
         if is_positive:
             drawn |= {n: _positive(drawn[n], program.tensor(n).dtype) for n in positive}
-        if scenario != "normal":
-            drawn = _bounded_logits(program, drawn, home, _LARGE if scenario == "large logits" else _MODERATE)
+        bound = _LARGE if scenario in ("normal", "large logits") else _MODERATE
+        drawn = _bounded_logits(program, drawn, home, bound, only_larger=scenario != "large logits")
         placed = {name: place(drawn[name], program.tensor(name), program.sizes) for name in drawn}
         inputs = {name: placed[owner] for name, owner in home.items()}
         eager = _eager(program, inputs)
@@ -201,10 +201,10 @@ def _is_centred(program: TensorProgram, tensor: Layout) -> bool:
 
 
 def _bounded_logits(
-    program: TensorProgram, drawn: dict[str, Tensor], home: Mapping[str, str], bound: float
+    program: TensorProgram, drawn: dict[str, Tensor], home: Mapping[str, str], bound: float, *, only_larger: bool
 ) -> dict[str, Tensor]:
     """Scales the inputs behind the arguments of exp until the largest argument is near the bound, if it follows the
-    inputs. With the moderate bound only larger arguments are changed."""
+    inputs. Sums over thousands of numbers are beyond what float64 has an exponential for."""
     arguments = arguments_of(program.ops, "exp")
     above = ancestors(program.ops, arguments)
     loads = (op for op in program.ops if op.kind is Kind.LOAD and op.name in above)
@@ -219,7 +219,7 @@ def _bounded_logits(
             top = max(top, *(float(values[name].data.abs().max()) for name in arguments))
         if not 0 < top < float("inf") or (0.5 < bound / top < 2):
             break
-        if bound == _MODERATE and top < bound:
+        if only_larger and top < bound:
             break
         factor = min(8.0, max(0.001, (bound / top) ** 0.5))
         drawn = {name: data * factor if name in scaled else data for name, data in drawn.items()}

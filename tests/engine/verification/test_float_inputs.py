@@ -1,0 +1,32 @@
+"""Inputs of the float test leave a program's values where float64 can tell them apart."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from mugraph.verification.float_inputs import make_inputs
+from mugraph.verification.roundings import Perturbed
+from mugraph.verification.torch_reference import evaluate, outputs
+
+from tests.engine.units.regions import cut, meta, units
+
+
+def attention_scores(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x @ w, dim=-1)
+
+
+@pytest.mark.parametrize("terms", [64, 1 << 15])
+def test_logits_that_sum_up_a_great_many_products_are_bounded(terms: int) -> None:
+    """Sums of 2^15 products reach 670, where the square of exp is infinite in float64 from 355 on."""
+    x, w = meta(64, terms, dtype=torch.float32), meta(terms, 64, dtype=torch.float32)
+    (unit,) = units(cut(attention_scores, x=x, w=w))
+    drawn = make_inputs(unit.program, "normal", torch.Generator().manual_seed(0))
+    assert drawn is not None
+    (result,) = outputs(unit.program, evaluate(unit.program, drawn.inputs)).values()
+    random = Perturbed(unit.program, torch.Generator().manual_seed(1))
+    (disturbed,) = outputs(unit.program, evaluate(unit.program, drawn.inputs, random)).values()
+    assert result.isfinite().all()
+    assert disturbed.isfinite().all()
+    products = drawn.inputs["x"].double() @ drawn.inputs["w"].double()
+    assert products.abs().max() < 350.0
+    assert products.std() > 1.0
