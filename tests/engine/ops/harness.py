@@ -236,6 +236,8 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
                 result = (args[0].long() & args[1].long()).double()
             case Kind.SHIFT_RIGHT:
                 result = (args[0].long() >> args[1].long()).double()
+            case Kind.DECAY:
+                result = torch.exp(-torch.abs(args[0]))
             case Kind(opaque=Opaque(names=names)):
                 result = getattr(torch, names[0])(*args).double()
             case _:

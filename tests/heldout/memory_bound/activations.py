@@ -111,3 +111,13 @@ def odd_cube(x):
     y = x - 0.25
     y = y * y * y
     return y.clamp_(min=-2.0) + x
+
+
+# mugraph: x=f32[64, 128, 127, 127]
+def twice_soft(x):
+    return F.mish(F.mish(x)) - F.softplus(F.softplus(x))
+
+
+# mugraph: step=f32[2048, 1024], a=f32[1024, 16]
+def decays(step, a):
+    return torch.exp(-F.softplus(step)[..., None] * a)

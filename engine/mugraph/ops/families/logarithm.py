@@ -49,8 +49,7 @@ def functional_log_softmax(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 def soft_plus(b: Builder, x: Node) -> Node:
     """log(1 + exp(x)), which is max(x, 0) + log(1 + exp(-|x|)): nothing in it overflows."""
-    tail = b.exp(b.mul(b.const(-1.0), b.unary("abs", x)))
-    return b.add(b.unary("relu", x), b.opaque(Kind.LOG1P, tail))
+    return b.add(b.unary("relu", x), b.opaque(Kind.LOG1P, b.opaque(Kind.DECAY, x)))
 
 
 @lowers("torch.nn.functional.softplus", parameters="input beta threshold")

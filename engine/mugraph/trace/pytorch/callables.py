@@ -15,7 +15,7 @@ from typing import cast
 
 import torch
 
-from mugraph.trace.pytorch.targets import last_part
+from mugraph.trace.pytorch.targets import last_part, target_of
 from mugraph.trace.pytorch.words import words
 
 _BUILTINS = frozenset(
@@ -98,10 +98,11 @@ class Judge:
         if root == "einops":
             return None
         if root == "torch" or isinstance(owner, torch.Tensor) or _is_torch_builtin(function):
-            own = str(getattr(function, "__name__", "")).rstrip("_")
+            names = str(getattr(function, "__name__", "")), last_part(target_of(function))
+            own = {name.rstrip("_") for name in names}
             module = str(getattr(function, "__module__", ""))
             dispatched = module in ("torch.nn.functional", "torch._jit_internal", "torch.utils._contextlib")
-            if recorded and (dispatched or any(last_part(target).rstrip("_") == own for target in recorded)):
+            if recorded and (dispatched or any(last_part(target).rstrip("_") in own for target in recorded)):
                 return None
         return Verdict(name, "has effects that the tracer does not know")
 

@@ -116,6 +116,8 @@ def _names() -> Mapping[int, str]:
             # `torch.spmm` is the same object as `torch.mm`: the name it calls itself by wins
             if callable(value) and not name.startswith("__") and getattr(value, "__name__", name) == name:
                 names.setdefault(id(value), f"{prefix}.{name}")
+    # It calls itself log_sigmoid, a name that it has nowhere.
+    names.setdefault(id(torch.nn.functional.logsigmoid), "torch.nn.functional.logsigmoid")
     for name in dir(torch.Tensor):
         value = getattr(torch.Tensor, name)
         own = getattr(value, "__name__", name)
