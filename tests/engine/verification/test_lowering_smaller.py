@@ -1,4 +1,5 @@
-"""Units whose recorded calls name numbers that are made of sizes: parts of a split, the last place of a row."""
+"""Units whose recorded calls name numbers that are made of sizes (parts of a split, the last place of a row), or whose
+dimensions the program does not tell apart."""
 
 from __future__ import annotations
 
@@ -32,6 +33,11 @@ PROGRAMS = {
         """
     last = x[..., 79]
     return (torch.exp(last[:, None] - x) * y).sum(-1)""",
+    ),
+    "images": (
+        "x=f32[40, 36, 40], y=f32[40, 36, 40]",
+        """
+    return torch.nn.functional.mish(x * torch.sigmoid(y)) + 0.5 * y""",
     ),
 }
 

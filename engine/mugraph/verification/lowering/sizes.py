@@ -11,9 +11,11 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count, product
 from math import prod
+from types import MappingProxyType
 
 from mugraph.ir.calls import Argument, Call, TensorInfo
 from mugraph.ir.memory_order import Order, in_order, inverse
@@ -29,6 +31,10 @@ _FIRST, _STEP = 18, 2
 """Sizes that others become, each another one: an axis that is taken for another one shows."""
 
 
+_SHORT = 5
+"""Least length of dimensions that the program has as one axis."""
+
+
 class _Unclear(Exception):
     """A number of a call may be several sizes."""
 
@@ -36,7 +42,8 @@ class _Unclear(Exception):
 def smaller_units(unit: SearchUnit) -> Iterator[SearchUnit]:
     """With all large axes smaller, each of a size of its own; then with those alone that nothing is summed along: a
     mean's divisor is no size that could change. Then the same with one size for axes of one size, which the calls'
-    numbers may not tell apart; then with numbers that are no sizes but made of them. Raises NotDrawn."""
+    numbers may not tell apart; then with numbers that are no sizes but made of them; then with dimensions shorter that
+    the program does not tell apart. Raises NotDrawn."""
     program = unit.program
     held = {*program.least, *(axis for tensor in program.tensors for axis in tensor.windowed)}
     large = [axis for axis, size in program.sizes.items() if size > _LARGE and axis not in held]
@@ -45,23 +52,44 @@ def smaller_units(unit: SearchUnit) -> Iterator[SearchUnit]:
     for made, together in product((False, True), repeat=2):
         for axes in filter(None, choices):
             try:
-                yield _resized(unit, axes, together=together, made=made)
+                yield _resized(unit, _smaller(program, axes, together=together), made=made)
             except _Unclear:
                 continue
+    for axis in large:
+        with suppress(_Unclear):
+            yield from _shortened(unit, axis)
 
 
-def _resized(unit: SearchUnit, axes: Collection[str], *, together: bool, made: bool) -> SearchUnit:
-    """together: axes of one size stay of one size. made: with numbers that are made of sizes. Raises _Unclear."""
-    old = unit.program
-    taken = set(old.sizes.values())
+def _smaller(program: TensorProgram, axes: Collection[str], *, together: bool) -> dict[str, int]:
+    """together: axes of one size stay of one size"""
+    taken = set(program.sizes.values())
     free = (size for size in count(_FIRST, _STEP) if size not in taken)
     if together:
-        smaller = {size: min(next(free), size) for size in dict.fromkeys(old.sizes[axis] for axis in axes)}
-        sizes = {axis: smaller[old.sizes[axis]] for axis in axes}
-    else:
-        sizes = {axis: min(next(free), old.sizes[axis]) for axis in axes}
+        smaller = {size: min(next(free), size) for size in dict.fromkeys(program.sizes[axis] for axis in axes)}
+        return {axis: smaller[program.sizes[axis]] for axis in axes}
+    return {axis: min(next(free), program.sizes[axis]) for axis in axes}
+
+
+def _shortened(unit: SearchUnit, axis: str) -> Iterator[SearchUnit]:
+    """Where all dimensions of a tensor are one axis of the program, as where each element is computed by itself: with
+    those dimensions shorter, each of a length of its own."""
+    size = unit.program.sizes[axis]
+    every = {info.shape for info in read_values(unit).values() if prod(info.shape) == size and len(info.shape) > 1}
+    lengths = sorted({length for shape in every for length in shape})
+    shorter = {length: min(length, _SHORT + number) for number, length in enumerate(lengths)}
+    sizes = {prod(shorter[length] for length in shape) for shape in every}
+    if len(sizes) == 1:
+        yield _resized(unit, {axis: sizes.pop()}, shorter)
+
+
+def _resized(
+    unit: SearchUnit, sizes: Sizes, other: Mapping[int, int] = MappingProxyType({}), *, made: bool = False
+) -> SearchUnit:
+    """other: numbers that are no size of the program, and what they become. made: with numbers that are made of sizes.
+    Raises _Unclear."""
+    old = unit.program
     program = resize(old, {**old.sizes, **sizes})
-    numbers = _Numbers(old, program, made=made)
+    numbers = _Numbers(old, program, other, made=made)
     read = read_values(unit)
     of_inputs = {value: (old.tensor(name), program.tensor(name)) for name, value in unit.inputs.items()}
     of_outputs = {value: (old.tensor(name), program.tensor(name)) for name, value in unit.outputs.items()}
@@ -108,9 +136,9 @@ def _laid_info(
 class _Numbers:
     """What sizes have become. made: numbers that were made of sizes, where that is allowed"""
 
-    def __init__(self, old: TensorProgram, new: TensorProgram, *, made: bool) -> None:
+    def __init__(self, old: TensorProgram, new: TensorProgram, other: Mapping[int, int], *, made: bool) -> None:
         self._may, self.made = made, set[int]()
-        self._found: dict[int, set[int]] = {}
+        self._found: dict[int, set[int]] = {number: {one} for number, one in other.items()}
         for axis, size in old.sizes.items():
             self._found.setdefault(size, set()).add(new.sizes[axis])
         for tensor in (*old.tensors, *old.outputs.values()):
