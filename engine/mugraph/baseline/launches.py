@@ -353,15 +353,19 @@ def _product(call: Call, values: Values) -> Product:
 
 def _steps(call: Call, values: Values) -> list[Step] | None:
     equation = next((part for part in call.args if isinstance(part, str)), "")
-    given = [part.value for part in _parts(call.args) if isinstance(part, Ref)]
-    return contractions(equation, [values[value].shape for value in given])
+    return contractions(equation, [values[value].shape for value in _given(call)])
+
+
+def _given(call: Call) -> list[int]:
+    """Its operands, each as often as it is one."""
+    return [part.value for part in _parts(call.args) if isinstance(part, Ref)]
 
 
 def _contracted(
     launch: Launch, steps: Sequence[Step], call: Call, values: Values, owners: Mapping[int, int]
 ) -> Iterator[Launch]:
     """One kernel a step; what a step leaves is read by the next."""
-    given = [part.value for part in _parts(call.args) if isinstance(part, Ref)]
+    given = _given(call)
     width = itemsize(values[call.outputs[0]].dtype)
     before = {owners.get(given[0], given[0]): held_bytes(values[given[0]])}
     for number, (step, value) in enumerate(zip(steps, given[1:], strict=True)):

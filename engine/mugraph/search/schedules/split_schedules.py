@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from typing import Protocol
 
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.search.schedules.diverse import diverse
-from mugraph.search.schedules.moments import MomentsCut, moments_cuts
+from mugraph.search.schedules.moments import moments_cuts
 from mugraph.search.schedules.sizes import ScheduleLimits, best, looks, schedules
-from mugraph.search.schedules.splits import Cut, cuts, part_counts
+from mugraph.search.schedules.splits import cuts
 from mugraph.search.topologies.limits import never
 from mugraph.targets import Target
 
@@ -23,9 +24,23 @@ MOST_PARTS = 1024
 """Of a reduction without products."""
 OTHERS = 24
 """Topologies that are slower by estimate than `most` candidates of others, and are kept with one candidate each."""
-AnyCut = Cut | MomentsCut
 SPLITS = 6
 """Pairs of kernels all of whose schedules are estimated."""
+
+
+class AnyCut(Protocol):
+    """Where a topology can be cut in two."""
+
+    @property
+    def axis(self) -> str: ...
+
+    def counts(self, most: int) -> list[int]:
+        """Numbers of parts worth a look. most: where there are no products"""
+        ...
+
+    def pairs(self, count: int) -> list[tuple[BlockGraph, BlockGraph]]:
+        """Both kernels, in each way there is."""
+        ...
 
 
 def kernel_candidates(
@@ -68,7 +83,8 @@ def split_candidates(
 ) -> list[Candidate]:
     """Pairs of kernels, fastest by estimate first: a first kernel whose `then` finishes it. uncut: axes not to split"""
     limits = limits or ScheduleLimits()
-    every = [cut for block in blocks for cut in (*cuts(block), *moments_cuts(block)) if cut.axis not in uncut]
+    every: list[AnyCut] = [cut for block in blocks for cut in (*cuts(block), *moments_cuts(block))]
+    every = [cut for cut in every if cut.axis not in uncut]
     pairs = _promising(every, target, limits)
     found: list[Candidate] = []
     for first, then in pairs:
@@ -91,12 +107,12 @@ def alone(candidate: Candidate) -> Candidate:
 def _promising(every: list[AnyCut], target: Target, limits: ScheduleLimits) -> list[tuple[BlockGraph, Candidate]]:
     """The most promising first kernels, each with its best second one. All numbers of parts are tried for the cuts that
     look best in the middle number."""
-    middle = [(cut, counts[len(counts) // 2]) for cut in every if (counts := _counts(cut))]
+    middle = [(cut, counts[len(counts) // 2]) for cut in every if (counts := cut.counts(MOST_PARTS))]
     looked = sorted(_looked(middle, target, limits), key=lambda look: look[0])
     chosen = list({id(cut): cut for _, cut, _, _ in looked}.values())[:CUTS]
     pairs: list[tuple[BlockGraph, Candidate]] = []
     finished: dict[int, list[Candidate]] = {}  # id of a second kernel -> its best schedule, if one fits
-    looked = _looked([(cut, n) for cut in chosen for n in _counts(cut)], target, limits)
+    looked = _looked([(cut, n) for cut in chosen for n in cut.counts(MOST_PARTS)], target, limits)
     for _, _, first, second in sorted(looked, key=lambda look: look[0]):
         if id(second) not in finished:
             finished[id(second)] = schedules(second, target, limits)[:1]
@@ -119,11 +135,3 @@ def _looked(
         for cut, first, second in made
         if id(first) in us and id(second) in us
     ]
-
-
-def _counts(cut: AnyCut) -> list[int]:
-    """As many as give a device blocks enough; where there are no products a part needs little."""
-    if isinstance(cut, MomentsCut):
-        return cut.counts(MOST_PARTS)
-    has_products = any(op.kind.contracts for op in cut.block.ops)
-    return part_counts(cut.block.sizes[cut.axis], *(() if has_products else (MOST_PARTS,)))

@@ -67,6 +67,12 @@ class Cut:
         looped, second = self.at(count)
         return [(looped, second), (self.at(count, looped=False)[0], second)]
 
+    def counts(self, most: int) -> list[int]:
+        """Numbers of parts worth a look: as many as give a device blocks enough; where there are no products a part
+        needs little, and there are up to `most`."""
+        has_products = any(op.kind.contracts for op in self.block.ops)
+        return part_counts(self.block.sizes[self.axis], *(() if has_products else (most,)))
+
     def _loops(self, ops: Iterable[Op]) -> tuple[Loop, ...]:
         def renamed(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
             return tuple(Loop(self.part if loop.axis == self.axis else loop.axis, renamed(loop.body)) for loop in loops)

@@ -29,8 +29,6 @@ _LARGE = 32
 """Axes up to this size stay as they are."""
 _FIRST, _STEP = 18, 2
 """Sizes that others become, each another one: an axis that is taken for another one shows."""
-
-
 _SHORT = 5
 """Least length of dimensions that the program has as one axis."""
 
@@ -51,10 +49,8 @@ def smaller_units(unit: SearchUnit) -> Iterator[SearchUnit]:
     choices = dict.fromkeys((tuple(large), tuple(axis for axis in large if axis not in summed)))
     for made, together in product((False, True), repeat=2):
         for axes in filter(None, choices):
-            try:
+            with suppress(_Unclear):
                 yield _resized(unit, _smaller(program, axes, together=together), made=made)
-            except _Unclear:
-                continue
     for axis in large:
         with suppress(_Unclear):
             yield from _shortened(unit, axis)
