@@ -11,6 +11,7 @@ from mugraph.baseline.launches import Launch, Values, held_bytes, launches
 from mugraph.baseline.rates import Rates, fitted
 from mugraph.ir.calls import Call
 from mugraph.ir.library import Product
+from mugraph.ir.ops import Tf32
 from mugraph.targets import Target
 
 _TILE = (64, 128)
@@ -80,21 +81,21 @@ def launch_us(launch: Launch, near: Collection[int], rates: Rates, target: Targe
         case "attention":
             return max(memory, _attention_us(launch.products, launch.dtype, rates, target, causal=launch.is_causal))
         case _:
-            slow = not launch.takes_tf32 or launch.is_narrow
-            share = rates.float32 / 2 if launch.is_narrow else _share(launch.dtype, rates, tf32=launch.takes_tf32)
+            slow = not launch.tf32 or launch.is_narrow
+            share = rates.float32 / 2 if launch.is_narrow else _share(launch.dtype, rates, launch.tf32)
             return _products_us(launch.products, memory, share, _least(launch.dtype, slow=slow), rates, target)
 
 
-def products_us(products: Sequence[Product], moved: int, dtype: str, target: Target, *, tf32: bool = False) -> float:
+def products_us(products: Sequence[Product], moved: int, dtype: str, target: Target, *, tf32: Tf32 = "") -> float:
     """Of one library's kernel, its start and end included.
 
     products: one after the other
     moved:    bytes read and written
-    tf32:     what is float32 is computed on the tensor cores
+    tf32:     the setting by which what is float32 is computed on the tensor cores
     """
     rates = fitted().rates
     memory = moved / (target.bandwidth * rates.library)
-    share = _share(dtype, rates, tf32=tf32)
+    share = _share(dtype, rates, tf32)
     return rates.kernel_us + _products_us(products, memory, share, _least(dtype, slow=not tf32), rates, target)
 
 
@@ -141,11 +142,11 @@ def _pooling_us(launch: Launch, rates: Rates, target: Target) -> float:
     return each / 2**20 * _PROCESSORS / target.processors
 
 
-def _share(dtype: str, rates: Rates, *, tf32: bool) -> float:
+def _share(dtype: str, rates: Rates, tf32: Tf32) -> float:
     """Of the tensor cores' rate."""
     if dtype in ("f16", "bf16"):
         return rates.wide
-    return rates.convolved32 if tf32 else rates.float32
+    return {"conv": rates.convolved32, "matmul": rates.product_tf32, "": rates.float32}[tf32]
 
 
 def _least(dtype: str, *, slow: bool) -> int:

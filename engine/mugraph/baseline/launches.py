@@ -12,7 +12,9 @@ from mugraph.baseline.contractions import Step, contractions
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
 from mugraph.ir.dtypes import itemsize
 from mugraph.ir.library import Product
+from mugraph.ir.ops import Tf32
 from mugraph.ops.algebra.registry import canonical
+from mugraph.ops.tf32 import setting_of
 
 Work = Literal["elementwise", "reduction", "product", "convolution", "attention", "pooling"]
 Values = Mapping[int, TensorInfo]
@@ -95,6 +97,7 @@ class Launch:
     is_narrow: of a convolution: it has too few channels for the tensor cores
     may_turn: of a convolution: it is faster with its operand channels last, the copy counted
     windows, taps: of pooling: its windows, and the elements of all of them
+    tf32:     the setting by which PyTorch computes its float32 products on the tensor cores, if it was set
     """
 
     work: Work
@@ -111,6 +114,7 @@ class Launch:
     may_turn: bool = False
     windows: int = 0
     taps: int = 0
+    tf32: Tf32 = ""
 
     @property
     def is_library(self) -> bool:
@@ -121,11 +125,6 @@ class Launch:
     def is_apart(self) -> bool:
         """Does torch.compile leave it as it is?"""
         return self.is_library or self.taps > _LARGE_WINDOW * self.windows
-
-    @property
-    def takes_tf32(self) -> bool:
-        """Does PyTorch compute its float32 products on the tensor cores, unless it is told not to?"""
-        return self.work == "convolution"
 
     @property
     def is_long(self) -> bool:
@@ -196,7 +195,9 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
     writes = {value: held_bytes(values[value]) for value in call.outputs}
     dtype = values[operands(call)[0]].dtype if reads else values[call.outputs[0]].dtype
     elements = max((prod(values[value].shape) for value in (*operands(call), *call.outputs)), default=0)
-    launch = Launch("elementwise", reads, writes, dtype=dtype, functions=elements if name in _FUNCTIONS else 0)
+    tf32 = setting_of(call.target) if call.tf32 else ""
+    functions = elements if name in _FUNCTIONS else 0
+    launch = Launch("elementwise", reads, writes, dtype=dtype, functions=functions, tf32=tf32)
     if name in _WRITTEN_PARTS and is_inplace(call):
         yield replace(launch, **_written(call, values, owners))
         return

@@ -18,7 +18,7 @@ from mugraph.codegen.tile.index import Indices, grid_of, kernel_names
 from mugraph.codegen.tile.shared import check_shared, shared_estimate
 from mugraph.codegen.tile.text import Item, Printer, prune
 from mugraph.codegen.tile.tiled import tile_graph
-from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.block import TF32, BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
@@ -75,7 +75,7 @@ def lower_kernels(
     jit = "\n\n\n".join(part.jit for part in parts if part.jit)
     launcher = launcher_text(parts[0].name, parts, outputs)
     whole = replace(parts[0], jit=jit, inputs=inputs, outputs=stored, sizes=sizes, launcher=launcher, least=dynamic)
-    return replace(whole, parts=tuple(parts))
+    return replace(whole, parts=tuple(parts), takes_tf32=any(part.takes_tf32 for part in parts))
 
 
 def _library(block: BlockGraph, handed: Unfinished, least: Mapping[str, int]) -> KernelSource:
@@ -156,6 +156,7 @@ def lower(
         unfinished=tiled.left,
         least=least,
         arguments=jit.arguments,
+        takes_tf32=schedule.precision == TF32 and any(op.tf32 for op in block.ops),
     )
     if least:
         terms = grid_terms(grid, plan)

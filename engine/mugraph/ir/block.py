@@ -75,9 +75,11 @@ class BlockGraph:
         raise KeyError(name)
 
 
-Precision = Literal["ieee", "tf32x3", "bf16x6"]
-"""As `tl.dot` names them. Numbers below about 1e-33 lose digits in parts."""
+Precision = Literal["ieee", "tf32x3", "bf16x6", "tf32"]
+"""As `tl.dot` names them. Numbers below about 1e-33 lose digits in parts. The last one keeps ten bits of a number's
+mantissa, and is for products whose operands the program lets be rounded so (`Op.tf32`)."""
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+TF32: Precision = "tf32"
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,9 @@ class Schedule:
            flattened by codegen. Axes of an output that are neither grid nor loop are whole.
     loops: loop axis -> tile
     swap:  compute dots transposed (operand swap, for few rows)
-    precision: of products of float32 (a choice, as all of them keep its digits): one number after the other, or on
-           tensor cores, in three products of tf32 parts, or in six of bfloat16 parts
+    precision: of products of float32: one number after the other, or on tensor cores, in three products of tf32 parts,
+           or in six of bfloat16 parts (a choice, as all of these keep its digits); or those that the program lets be
+           rounded in tf32, and others one number after the other
     library: computed by a pre-defined kernel, one PyTorch call (ir/library), in place of a generated one: nothing
              else here is of any meaning then
     """

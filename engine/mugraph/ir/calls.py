@@ -46,6 +46,7 @@ class Call:
              self as their first argument; attribute reads are "Tensor.T.__get__".
     outputs: value numbers, in order
     range:   of the expression in the region's function body that led to it
+    tf32:    PyTorch's settings let it compute its products of float32 numbers in TF32 where it was recorded
     """
 
     target: str
@@ -53,6 +54,7 @@ class Call:
     kwargs: Mapping[str, Argument]
     outputs: tuple[int, ...]
     range: Range
+    tf32: bool = False
 
 
 @dataclass(frozen=True, slots=True)

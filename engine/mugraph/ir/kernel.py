@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mugraph.ir.block import Schedule
 from mugraph.ir.library import LibraryCall
+from mugraph.ir.ops import Tf32
 from mugraph.ir.tensors import Tensor
 
 
@@ -63,6 +64,7 @@ class KernelSource:
     arguments:  parameters of the function that hold sizes, in order after the pointers -> their axes
     by:         the dynamic axis by whose size a launch is chosen
     launches:   of a kernel with dynamic axes: by size, the smallest first. The last one is `grid`, `constexprs`, ...
+    takes_tf32: products in it are computed in TF32
     parts:      where several kernels run one after the other: each of them; `jit` then holds all their functions,
                 `launcher` launches all and keeps to itself what they hand over, `pointers` to `num_stages` are the
                 first one's
@@ -85,12 +87,18 @@ class KernelSource:
     by: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
     launches: tuple[Launch, ...] = ()
+    takes_tf32: bool = False
     parts: tuple[KernelSource, ...] = ()
 
     @property
     def kernels(self) -> tuple[KernelSource, ...]:
         """What is launched, in order."""
         return self.parts or (self,)
+
+    @property
+    def settings(self) -> tuple[Tf32, ...]:
+        """PyTorch's settings of TF32 that the calls of pre-defined kernels in it go by, where they are set."""
+        return tuple(sorted({one.library.tf32 for one in self.kernels if one.library is not None and one.library.tf32}))
 
     @property
     def function(self) -> str:

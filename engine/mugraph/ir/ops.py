@@ -8,11 +8,15 @@ operator is, its kind says (mugraph.kinds).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from mugraph.kinds import Kind as Kind
 
 REDUCING = frozenset(kind for kind in Kind if kind.reduces)
 """What reduces the axes in `over` of one tile or tensor."""
+Tf32 = Literal["", "conv", "matmul"]
+"""By which of PyTorch's settings a product of float32 numbers may round its operands to TF32: that of cuDNN's
+convolutions, or that of cuBLAS's products of matrices."""
 LARGEST = "max"
 """`fn` of an ACCUM that keeps the largest."""
 
@@ -32,6 +36,8 @@ class Op:
     fn:     UNARY. ACCUM: "" adds up, "max" keeps the largest.
     f32:    the user's program computes this value in float32 though its inputs are 16-bit (a precision mark, not a
             part of the algebra).
+    tf32:   DOT: the user's program lets its float32 operands be rounded to TF32 (a precision mark, likewise), by this
+            setting of PyTorch's.
     rows, columns: MASK: the axes, outermost first, that together count its rows and its columns. POSITION: the place
             counts along `rows` together.
     """
@@ -47,3 +53,9 @@ class Op:
     f32: bool = False
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    tf32: Tf32 = ""
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """Its precision marks, as the text form has them."""
+        return (*(("f32",) if self.f32 else ()), *((f"tf32.{self.tf32}",) if self.tf32 else ()))

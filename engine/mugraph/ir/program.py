@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mugraph.ir.lax import why_not_lax
-from mugraph.ir.ops import Op
+from mugraph.ir.ops import Op, Tf32
 from mugraph.ir.tensors import Tensor
 
 
@@ -61,6 +61,11 @@ class TensorProgram:
     def compute_ops(self) -> tuple[Op, ...]:
         """Operators other than loads, constants, masks and positions: what the papers count."""
         return tuple(op for op in self.ops if not op.kind.is_leaf)
+
+    @property
+    def tf32(self) -> frozenset[Tf32]:
+        """PyTorch's settings by which its products may take TF32."""
+        return frozenset(op.tf32 for op in self.ops if op.tf32)
 
     @property
     def is_lax(self) -> bool:

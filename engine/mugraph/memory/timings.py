@@ -11,23 +11,22 @@ from mugraph.events import Timing
 from mugraph.ir.content import digest
 from mugraph.store.keys import versions
 from mugraph.tune.device import Device
-from mugraph.tune.messages import InputSpec
+from mugraph.tune.messages import InputSpec, Subject
 
 _log = logging.getLogger("mugraph.memory")
 
 
 def timing_key(
-    text: str,
-    function: str,
+    subject: Subject,
     specs: tuple[InputSpec, ...],
     device: Device,
     peers: Sequence[str] = (),
     program: str = "",
 ) -> str:
-    """text: of the kernel module that was measured, kernels and reference. program: of the edited file, where that was
-    called. peers: that it was compared with."""
-    said = [str(spec) for spec in specs]
-    return digest("timing", text, function, said, device.name, device.driver, versions(), list(peers), program)
+    """subject: its text is that of the kernel module that was measured, kernels and reference. program: of the edited
+    file, where that was called. peers: that it was compared with."""
+    said, own = [str(spec) for spec in specs], [subject.source, subject.function, list(subject.tf32)]
+    return digest("timing", own, said, device.name, device.driver, versions(), list(peers), program)
 
 
 def remember_timing(timing: Timing, reason: str | None) -> Mapping[str, object]:

@@ -10,6 +10,7 @@ from mugraph.codegen.plain import FUNCTION, plain_source
 from mugraph.events import Solution
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import SearchUnit
+from mugraph.ops.tf32 import settings_of
 from mugraph.optimizer.nodes import scheduled
 from mugraph.protocol.settings import CompareWith
 from mugraph.sizes.search_unit import estimates_at
@@ -30,7 +31,8 @@ def plain_us(unit: SearchUnit, measurer: Measurer) -> float | None:
     except Rejected as error:
         _log.info("the original of %s is not measured: %s", unit.program.name, error)
         return None
-    found = measurer.measure_kernel(Subject("plain", text, FUNCTION), plain_specs(unit, values), rounds=12)
+    plain = Subject("plain", text, FUNCTION, tf32=settings_of(unit.calls))
+    found = measurer.measure_kernel(plain, plain_specs(unit, values), rounds=12)
     return found.median_us if isinstance(found, Summary) else None
 
 

@@ -8,6 +8,7 @@ from mugraph.events import Solution
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.plans.kernel_graph import kernel_graph
 from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.plans.tf32 import asking
 from mugraph.units.biases import with_biases_back
 from mugraph.units.layouts import with_usual_layouts
 
@@ -27,7 +28,7 @@ def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int,
     joined = _joined(_as_recorded(region, steps))
     if not any(isinstance(step, KernelStep) for step in joined):
         return None
-    return RegionPlan(name, region, joined, kernel_graph(name, region, joined))
+    return RegionPlan(name, asking(region, joined), joined, kernel_graph(name, region, joined))
 
 
 def _as_recorded(region: Region, steps: Sequence[Step]) -> list[Step]:

@@ -24,6 +24,7 @@ from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.ranges import Point, SizeRange
 from mugraph.ir.region import PlainCalls, Region, SearchUnit
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
+from mugraph.ops.tf32 import settings_of
 from mugraph.optimizer.nodes import scheduled
 from mugraph.plans.plan import RegionPlan
 from mugraph.plans.scales import input_scales, unit_scales
@@ -189,12 +190,12 @@ class RegionTimer:
         names = self._peer_names
         with self.tools.on("code generation"):
             applied = self._applied(plan, sources)
-        ours = Subject("mugraph", text, on_tensors(plan))
+        tf32 = settings_of(region.calls)
+        ours = Subject("mugraph", text, on_tensors(plan), tf32=tf32)
         if applied is not None:  # one text, whose kernels are compiled once
-            ours = Subject("mugraph", applied.module_text, on_tensors(plan), beside=tuple(applied.beside.items()))
-        key = timing_key(
-            ours.source, ours.function, specs, self.device, names, applied.text if applied is not None else ""
-        )
+            beside = tuple(applied.beside.items())
+            ours = Subject("mugraph", applied.module_text, on_tensors(plan), beside=beside, tf32=tf32)
+        key = timing_key(ours, specs, self.device, names, applied.text if applied is not None else "")
         document = self.store.get(key) if self.store is not None else None
         known = recall_timing(document) if document is not None else None
         if known is not None:
@@ -205,7 +206,7 @@ class RegionTimer:
             self.tools.pool.compile([*kernels_of_module(ours.source, sources.values())])
         yield from self.quiet()
         yield Working(self.number, f"measuring {plan.name}{where} against {_listed(names)}")
-        eager = Subject("eager", region_source(region), FUNCTION)
+        eager = Subject("eager", region_source(region), FUNCTION, tf32=tf32)
         peers = self.tools.peers.measurer if self.tools.peers is not None else measurer
         measured = against_peers(ours, eager, specs, peers, applied=applied, names=names)
         timing = _timing(measured)
@@ -230,7 +231,7 @@ class RegionTimer:
         if specs is None or (memory is not None and _EARLY_PART * sum(map(_bytes, specs)) > memory):
             return
         with contextlib.suppress(Rejected):  # a call that cannot be spelled: the plan says so
-            eager = Subject("eager", region_source(region), FUNCTION)
+            eager = Subject("eager", region_source(region), FUNCTION, tf32=settings_of(region.calls))
             self.tools.peers.begin(peer_subjects(eager, self._peer_names), specs)
 
     @property

@@ -31,6 +31,7 @@ class _Call(msgspec.Struct):
     kwargs: dict[str, _Value]
     outputs: tuple[int, ...]
     range: Range
+    tf32: bool = False
 
 
 class _Dynamic(msgspec.Struct):
@@ -107,13 +108,13 @@ def _decode_value(value: _Value) -> Argument:
 def _encode_call(call: Call) -> _Call:
     args = [_encode_value(arg) for arg in call.args]
     kwargs = {name: _encode_value(arg) for name, arg in call.kwargs.items()}
-    return _Call(call.target, args, kwargs, call.outputs, call.range)
+    return _Call(call.target, args, kwargs, call.outputs, call.range, call.tf32)
 
 
 def _decode_call(call: _Call) -> Call:
     args = tuple(_decode_value(arg) for arg in call.args)
     kwargs: Mapping[str, Argument] = {name: _decode_value(arg) for name, arg in call.kwargs.items()}
-    return Call(call.target, args, kwargs, call.outputs, call.range)
+    return Call(call.target, args, kwargs, call.outputs, call.range, call.tf32)
 
 
 def _encode_dynamic(size: DynamicSize | None) -> _Dynamic | None:

@@ -1,4 +1,4 @@
-"""Expressions that approximate a function by a polynomial: over the fields they are the function itself.
+"""Expressions that approximate a function, or round: over the fields they are the function itself.
 
 How near they come to it is for the float test to say.
 """
@@ -10,9 +10,11 @@ from functools import cache
 from itertools import zip_longest
 from typing import cast
 
+from mugraph.ir.tf32 import ROUNDED
 from mugraph.kinds import Kind
 from mugraph.ops.functions.unary import UNARY
 
+TO_TF32 = "mugraph.to_tf32"
 _ARGUMENT = "__argument_{}__"
 _ARGUMENTS = {_ARGUMENT.format(number): number for number in range(2)}
 
@@ -38,8 +40,9 @@ def _matched(node: ast.Call) -> tuple[str, list[ast.expr]] | None:
 
 @cache
 def _templates() -> dict[str, ast.expr]:
-    """By the name of the function: tanh, and the kinds whose text is a choice."""
-    texts = {"tl.tanh": UNARY["tanh"].triton.replace("{x}", _ARGUMENT.format(0))}
+    """By the name of the function: a rounding, tanh, and the kinds whose text is a choice."""
+    texts = {TO_TF32: ROUNDED.replace("{x}", _ARGUMENT.format(0))}
+    texts |= {"tl.tanh": UNARY["tanh"].triton.replace("{x}", _ARGUMENT.format(0))}
     for kind in Kind:
         if kind.opaque is not None and kind.triton.startswith(("tl.where(", "tl.cast(")):
             names = [_ARGUMENT.format(number) for number in range(kind.arity)]

@@ -260,6 +260,9 @@ class BitArithmetic(Arithmetic):
         found = super().cast(value, kind)
         return self._rounded(found) if isinstance(found, Floats) else found
 
+    def to_tf32(self, tile: Floats) -> Floats:
+        raise NotSame("it rounds to tf32")
+
     def stored(self, value: Any, kind: str) -> Floats:
         return self._rounded(super().stored(value, kind))
 

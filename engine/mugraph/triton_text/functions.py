@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.kinds import Kind as Kinds
+from mugraph.triton_text.approximations import TO_TF32
 from mugraph.triton_text.ints import Ints, Shape
 from mugraph.triton_text.reals import LN_2, Real
 from mugraph.triton_text.reductions import Function, cumsum, dot, extreme, kind_of, summed
@@ -284,6 +285,10 @@ def cast(of: Arithmetic, input: Any, dtype: Any, fp_downcast_rounding: Any = Non
     return of.cast(input, kind_of(dtype))
 
 
+def _to_tf32(of: Arithmetic, x: Any) -> Floats:
+    return of.to_tf32(of.floats(x))
+
+
 def _same(of: Arithmetic, x: Any, *_: Any, **__: Any) -> Any:
     return x
 
@@ -346,6 +351,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "tl.device_print": _nothing,
     "tl.device_assert": _nothing,
     "tl.static_assert": static_assert,
+    TO_TF32: _to_tf32,
     **{f"mugraph.{kind.name}": _opaque(kind) for kind in Kinds if kind.opaque is not None},
     **{f"tl.{name}": _named_function(name) for name in ("sigmoid", "tanh", "erf", "sin", "cos", "floor", "ceil")},
     **{f"libdevice.{name}": _named_function(name) for name in ("tanh", "erf", "sin", "cos", "log1p", "floor", "ceil")},

@@ -88,7 +88,8 @@ class Run:
 
     def __init__(self, launch: Launch, blocks: NDArray[np.int64], reals: Reals | None) -> None:
         self.launch, self.blocks = launch, blocks
-        self.of = BitArithmetic(reals) if isinstance(reals, Bits) else Arithmetic(reals)
+        takes_tf32 = launch.world.takes_tf32
+        self.of = BitArithmetic(reals) if isinstance(reals, Bits) else Arithmetic(reals, takes_tf32=takes_tf32)
         self.evaluator = Evaluator(self)
         self._stored: set[Memory] = set()
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.ir.block import TF32
 from mugraph.triton_text.ints import Ints, Shape
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.tiles import Arithmetic, Floats, Kind, Pointers, Tile, common, is_known, stretched
@@ -133,6 +134,9 @@ def dot(
         raise Wrong("type", f"tl.dot of {a.kind} and {b.kind}")
     if len(a.shape) not in (2, 3) or len(a.shape) != len(b.shape) or a.shape[-1] != b.shape[-2]:
         raise Wrong("type", f"tl.dot of tiles of shapes {list(a.shape)} and {list(b.shape)}")
+    cut = input_precision == TF32 or (input_precision is None and allow_tf32 is not False)  # as Triton has it
+    if cut and a.kind == "float32":
+        a, b = of.to_tf32(a), of.to_tf32(b)
     shape = (*common(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
     kind = kind_of(out_dtype, "float32")
     found = Floats(shape, kind, None)

@@ -28,7 +28,8 @@ class TooMuch(Refused):
 
 
 class Wrong(Refused):
-    """check: "bounds", "order", "unwritten", "type", "values" or "fields". where: kernel, tile and element, if known"""
+    """check: "bounds", "order", "unwritten", "type", "precision", "values" or "fields". where: kernel, tile and
+    element, if known"""
 
     def __init__(self, check: str, reason: str, line: int = 0, where: Mapping[str, object] | None = None) -> None:
         super().__init__(reason, line)

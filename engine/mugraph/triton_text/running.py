@@ -60,6 +60,8 @@ class World:
     """That were computed, about."""
     most: float = inf
     """Elements read, above which it is too much. A read counts as `_CALL` at least: calls of numpy take time, too."""
+    takes_tf32: bool = False
+    """Numbers may be rounded to tf32."""
     _work: int = 0
 
     def begin(self) -> None:

@@ -13,7 +13,7 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.ir.dtypes import COMPUTED, READ
+from mugraph.ir.dtypes import COMPUTED, NARROW, READ, STORED
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.functions.by_erf import BY_ERF
 from mugraph.ops.functions.by_sign import BY_SIGN, MAX, taken_by_sign
@@ -76,7 +76,7 @@ class Surveyed:
         self.reference = Reference(program)
         self._shapes = shapes
         world = _no_world()
-        world.most = most
+        world.most, world.takes_tf32 = most, _may_take_tf32(program)
         self.run = LauncherRun(world, configuration)
         self.world = world
         given = [self._input(name) for name in inputs]
@@ -318,6 +318,12 @@ def _differs(a: Real, b: Real) -> NDArray[np.bool_]:
     if a.q is not None and b.q is not None:
         wrong = wrong | (a.q != b.q)
     return wrong if a.state is None else wrong | (a.state != FINITE)
+
+
+def _may_take_tf32(program: TensorProgram) -> bool:
+    """Numbers of 16 bits or fewer fit tf32, and so does what is computed of them and would be rounded to them."""
+    narrow = any(tensor.dtype in (*NARROW, *STORED) for tensor in program.tensors)
+    return narrow or any(op.tf32 for op in program.ops)
 
 
 def _no_world() -> World:

@@ -125,10 +125,10 @@ def common(a: Shape, b: Shape) -> Shape:
 
 
 class Arithmetic:
-    """reals: None where only addresses are looked at"""
+    """reals: None where only addresses are looked at. takes_tf32: numbers may be rounded to tf32"""
 
-    def __init__(self, reals: Reals | None) -> None:
-        self.reals = reals
+    def __init__(self, reals: Reals | None, *, takes_tf32: bool = True) -> None:
+        self.reals, self._takes_tf32 = reals, takes_tf32
 
     def tile(self, value: Any, kind: str = "float32") -> Tile:
         """A number of Python as a tile without dimensions."""
@@ -336,6 +336,12 @@ class Arithmetic:
         if isinstance(tile, Floats):
             raise Unreadable("a floating-point number is converted to an integer")
         return self.ints(tile, kind)
+
+    def to_tf32(self, tile: Floats) -> Floats:
+        """Over the fields it is the number."""
+        if not self._takes_tf32:
+            raise Wrong("precision", "float32 numbers are rounded to tf32, which the program does not let be")
+        return tile
 
     def stored(self, value: Any, kind: str) -> Floats:
         """What memory of this type holds then."""

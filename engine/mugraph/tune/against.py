@@ -4,7 +4,7 @@ program calls it."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mugraph.tune.measure import CALLED, METHOD, Measurer, Refused, Results
 from mugraph.tune.messages import Agreed, Applied, Compiler, InputSpec, Subject
@@ -59,7 +59,7 @@ class Measurement:
 
 def peer_subjects(eager: Subject, names: Sequence[str]) -> list[Subject]:
     """The code as it runs, and compiled."""
-    return [Subject(name, eager.source, eager.function, PEERS[name]) for name in names]
+    return [replace(eager, name=name, compiler=PEERS[name]) for name in names]
 
 
 def against_peers(

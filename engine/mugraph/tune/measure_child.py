@@ -35,6 +35,7 @@ from mugraph.tune.messages import (
     Reply,
     Request,
     Slow,
+    Subject,
     Timed,
     Warm,
 )
@@ -166,6 +167,7 @@ class _Worker:
         from mugraph.tune.subjects import load
 
         torch, timing = self._torch, self._timing
+        self._set(request.subject)
         generator = torch.Generator(device="cuda").manual_seed(1)
         inputs = timing.make_inputs(request.inputs, generator)
         mine = load(request.subject, self._folder)
@@ -193,6 +195,13 @@ class _Worker:
             each.append(Agreed(error <= limit, error, limit))
         return max(each, key=lambda agreed: agreed.error / agreed.limit)
 
+    def _set(self, subject: Subject) -> None:
+        """What is compiled, captured and called from now on takes TF32 where the subject's program does. All that are
+        compared with one another are of one program."""
+        from mugraph.trace.run.tf32 import take
+
+        take(subject.tf32)
+
     def _needs_room(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         """Raises RuntimeError where the reference in double precision, with a value besides, could take the memory that
         other processes need."""
@@ -208,6 +217,7 @@ class _Worker:
         from mugraph.tune.subjects import load
 
         begun = time.perf_counter()
+        self._set(request.subject)
         with inductor.assembler() if request.subject.compiler != "none" else contextlib.nullcontext():
             function = load(request.subject, self._folder)
             try:

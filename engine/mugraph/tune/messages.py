@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mugraph.ir.calls import Triangle
+from mugraph.ir.ops import Tf32
 from mugraph.trace.picture import Picture
 
 Compiler = Literal["none", "default", "max-autotune-no-cudagraphs"]
@@ -32,6 +33,7 @@ class Subject:
     name:     unique in a comparison ("eager", "torch.compile", "ours")
     compiler: "none", or torch.compile's mode
     beside:   files that the module reads: name, text
+    tf32:     PyTorch's settings of TF32 that are on while it runs; others are off
     """
 
     name: str
@@ -39,6 +41,7 @@ class Subject:
     function: str
     compiler: Compiler = "none"
     beside: tuple[tuple[str, str], ...] = ()
+    tf32: tuple[Tf32, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

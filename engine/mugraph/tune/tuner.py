@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from mugraph.ir.block import Candidate
@@ -39,7 +39,7 @@ its compilation, is of one or two; rounding of the topology's, or of a library's
 
 
 def subject_of(kernel: KernelSource) -> Subject:
-    return Subject(kernel.name, kernel.standalone(), f"launch_{kernel.name}")
+    return Subject(kernel.name, kernel.standalone(), f"launch_{kernel.name}", tf32=kernel.settings)
 
 
 @dataclass(frozen=True)
@@ -281,10 +281,7 @@ def _again(
     orders = {tuple(tensor.name for tensor in variant.kernel.inputs) for variant, _ in fastest}
     if len(fastest) < 2 or len(orders) > 1:  # one run has one list of inputs
         return list(fastest)
-    subjects = [
-        Subject(f"finalist {number}", variant.subject.source, variant.subject.function)
-        for number, (variant, _) in enumerate(fastest)
-    ]
+    subjects = [replace(variant.subject, name=f"finalist {number}") for number, (variant, _) in enumerate(fastest)]
     summaries = measurer.compare(subjects, input_specs(program, next(iter(orders))))
     again: list[tuple[Variant, Summary]] = []
     for subject, (variant, first) in zip(subjects, fastest, strict=True):

@@ -30,6 +30,7 @@ from mugraph.freed_memory import give_back, keep_freed_memory
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.orphan import end_with_parent
+from mugraph.trace.run.tf32 import take
 from mugraph.verification.across import Evaluation
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verification.float_results import LoweringResult
@@ -75,6 +76,7 @@ class ScenarioResult:
 def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[ScenarioResult]:
     """All scenarios of one request; stops after the first that fails."""
     program = cast(TensorProgram, pickle.loads(base64.b64decode(request["program"])))
+    take(program.tf32)  # which a library's kernel goes by
     launch = _load(request["module"], request["launcher"], folder, request["number"])
     results: list[ScenarioResult] = []
     for position, scenario in enumerate(scenarios(program)):
@@ -256,7 +258,8 @@ def _even(program: TensorProgram) -> float:
     longest = max(
         (prod(program.sizes[a] for a in op.over) for op in program.ops if op.kind.reduces or op.kind.scans), default=1
     )
-    cut = longest / 32 if any(EPSILON[tensor.dtype] > SINGLE for tensor in program.tensors) else longest**0.5
+    on_cores = any(EPSILON[tensor.dtype] > SINGLE for tensor in program.tensors) or any(op.tf32 for op in program.ops)
+    cut = longest / 32 if on_cores else longest**0.5
     return SINGLE * (8 + cut)
 
 
@@ -363,6 +366,7 @@ def _sentence(error: Exception) -> str:
 def _lowering(request: Mapping[str, Any]) -> LoweringResult:
     """On the processor, whatever the kernels run on."""
     unit = cast(SearchUnit, pickle.loads(base64.b64decode(request["unit"])))
+    take(())
     return beside_calls(unit, request["seed"])
 
 
@@ -376,9 +380,6 @@ def main() -> None:
     device = torch.device("cuda" if kind == "cuda" else "cpu")
     if kind == "interpreter":
         patch_interpreter()
-    # Whether a library computes float32 on the tensor cores is PyTorch's own setting, of the original as well: what
-    # else is rounded is tested without.
-    torch.backends.cudnn.allow_tf32 = False
     name = torch.cuda.get_device_name() if kind == "cuda" else "interpreter"
     with tempfile.TemporaryDirectory(prefix="mugraph-float-") as folder:
         for line in sys.stdin:

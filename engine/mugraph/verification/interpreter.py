@@ -6,13 +6,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mugraph.ir.block import PRECISIONS
+from mugraph.ir.block import PRECISIONS, TF32
 from mugraph.verification.interpreter_speed import patch_once_a_launch, without_discarded_assertions
 
 
 def patch_interpreter() -> None:
-    """Mend two things: `tl.dot` multiplies the raw bits of bfloat16, and a conversion between float32 and bfloat16 cuts
-    off where a GPU rounds to the nearest, and gives other numbers for the smallest ones."""
+    """Mend three things: `tl.dot` multiplies the raw bits of bfloat16, and takes all bits of a float32 where tf32 is
+    asked for; and a conversion between float32 and bfloat16 cuts off where a GPU rounds to the nearest, and gives other
+    numbers for the smallest ones."""
     import numpy as np
     import triton.language as tl
     from triton.runtime import interpreter
@@ -34,11 +35,19 @@ def patch_interpreter() -> None:
             return widened(operand.data.view(np.uint16))
         return operand.data.astype(np.float32)
 
+    def cut(data: Any) -> Any:
+        """To tf32, as tensor cores do: they do not round."""
+        bits = np.ascontiguousarray(data, np.float32).view(np.uint32)
+        return np.where(np.isnan(data), data, (bits & np.uint32(0xFFFFE000)).view(np.float32))
+
     dot, cast = builder.create_dot, builder.cast_impl
 
     def create_dot(self: Any, a: Any, b: Any, d: Any, *rest: Any) -> Any:
         if {a.dtype.scalar, b.dtype.scalar} <= {tl.bfloat16, tl.float16, tl.float32}:
-            product = np.matmul(as_float32(a), as_float32(b)) + d.data
+            operands = as_float32(a), as_float32(b)
+            if rest[0].name == TF32.upper():
+                operands = tuple(map(cut, operands))
+            product = np.matmul(*operands) + d.data
             return handle(product.astype(d.data.dtype), d.dtype.scalar)
         return dot(self, a, b, d, *rest)
 
@@ -61,9 +70,9 @@ def patch_interpreter() -> None:
 
 
 def _take_precisions(interpreter: Any) -> None:
-    """Those of NVIDIA's compiler. The interpreter multiplies in float32 whatever it is asked for."""
+    """Those of NVIDIA's compiler."""
     options = interpreter.interpreter_builder.options
-    interpreter.interpreter_builder.options = replace(options, allowed_dot_input_precisions=(*PRECISIONS, "tf32"))
+    interpreter.interpreter_builder.options = replace(options, allowed_dot_input_precisions=PRECISIONS)
 
 
 def _take_numbers(interpreter: Any) -> None:

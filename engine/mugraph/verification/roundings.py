@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import hypot, prod, sqrt
+from math import hypot, log2, prod, sqrt
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from torch import Tensor
 from mugraph.ir.dtypes import COMPUTED, READ, DType
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.tf32 import EPSILON as TF32
 from mugraph.verification.so_far import TILE, ProductSoFar, SumSoFar
 from mugraph.verification.torch_reference import Joined, OfResult, Value
 
@@ -23,19 +24,21 @@ SINGLE = EPSILON["f32"]
 SINGLES: Sequence[DType] = ("f32",)
 SPREAD = 0.41
 """Root mean square of a relative rounding error, as a part of the largest (numbers spread evenly over a binade)."""
+_TF32_BITS = round(-log2(TF32))
 _CHOICES = frozenset({"relu", "abs"})
 
 
 class Eager:
     """As the eager program rounds: every value to the type it would have (the storage type, or float32 where Op.f32
-    says so); sums are accumulated in full and rounded once. What lies between an exp and the division that normalises
-    it is rounded to float32's 24 bits without its range, as inside a softmax."""
+    says so), operands of a product that takes TF32 to that; sums are accumulated in full and rounded once. What lies
+    between an exp and the division that normalises it is rounded to float32's 24 bits without its range, as inside a
+    softmax."""
 
     def __init__(self, program: TensorProgram) -> None:
         self._precision = precisions(program)
 
     def operand(self, op: Op, position: int, data: Tensor) -> Tensor:
-        return data
+        return _to_bits(data, _TF32_BITS) if op.tf32 else data
 
     def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor:
         return _round(data, self._precision[op.name])
@@ -50,11 +53,12 @@ class Perturbed:
     conditioned form is further off.
 
     Every result has the error of a rounding to its own type. Further relative errors: an operand of a product over
-    an axis, if it was computed, is rounded to the program's coarsest type (tensor cores); a sum has the error of
+    an axis, if it was computed, is rounded to the program's coarsest type (tensor cores), and any operand of one that
+    takes TF32 to that; a sum has the error of
     float32's accumulation, one number after the other in a product and by tiles elsewhere: what it has come to on the
     way is rounded, however small the whole is; arguments of
     exponentials, quotients, roots and other functions are wrong by two units in the last place of a float32.
-    Tensors that are read have no error.
+    Tensors that are read have no other error.
     """
 
     def __init__(self, program: TensorProgram, generator: torch.Generator) -> None:
@@ -76,7 +80,9 @@ class Perturbed:
         rounded = op.kind.contracts and op.inputs[position] in self._computed
         if rounded:
             size = hypot(size, EPSILON[self._coarsest])
-        return self._wrong(data, size, _least(self._coarsest) if rounded else 0.0) if size else data
+        if op.tf32:
+            size = hypot(size, TF32)
+        return self._wrong(data, size, _least(self._coarsest) if rounded or op.tf32 else 0.0) if size else data
 
     def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor:
         if op.kind.reduces:
@@ -232,6 +238,11 @@ def _promoted(a: DType | None, b: DType | None) -> DType | None:
 
 def _round(data: Tensor, kind: DType | None) -> Tensor:
     if kind is None:
-        mantissa, exponent = torch.frexp(data)
-        return torch.ldexp(torch.round(mantissa * 2.0**24) / 2.0**24, exponent)
+        return _to_bits(data, 24)
     return data.to(TORCH_TYPES[kind]).to(torch.float64)
+
+
+def _to_bits(data: Tensor, bits: int) -> Tensor:
+    """To so many bits of the mantissa, whatever the size."""
+    mantissa, exponent = torch.frexp(data)
+    return torch.ldexp(torch.round(mantissa * 2.0**bits) / 2.0**bits, exponent)

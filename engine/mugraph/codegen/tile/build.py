@@ -40,7 +40,9 @@ class _Builder:
     def add(self, op: Op) -> None:
         inputs = tuple(self.alias[name] for name in op.inputs)
         axes = frozenset(axis for axis in op.axes if axis in self.plan)
-        node = Node(op.name, op.kind, inputs, axes, tensor=op.tensor, value=op.value, fn=op.fn, f32=op.f32)
+        node = Node(
+            op.name, op.kind, inputs, axes, tensor=op.tensor, value=op.value, fn=op.fn, f32=op.f32, tf32=op.tf32
+        )
         if op.kind is Kind.ACCUM:
             self._accum(op, node)
         elif op.kind.reduces:

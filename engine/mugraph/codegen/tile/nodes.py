@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mugraph.codegen.tile.kinds import AnyKind
+from mugraph.ir.ops import Tf32
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Node:
     f32: bool = False
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    tf32: Tf32 = ""
 
 
 Nodes = Mapping[str, Node]

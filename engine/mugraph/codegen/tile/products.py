@@ -1,4 +1,8 @@
-"""The text of matrix products: the order, types and padded lanes of what `tl.dot` takes."""
+"""The text of matrix products: the order, types and padded lanes of what `tl.dot` takes.
+
+In tf32, the tensor cores cut off what they do not take of a float32 number. So operands are rounded to the nearest
+before, as cuBLAS and cuDNN round them.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import VALID, Pad, Unknown, summed
 from mugraph.codegen.tile.text import Expr, Ref, Region, Value
 from mugraph.codegen.tile.values import Values
+from mugraph.ir.block import TF32
 from mugraph.ir.ops import Kind
 
 
@@ -18,6 +23,9 @@ def dot(out: Values, node: Node, region: Region, accumulator: str = "") -> Expr:
     product = product_dims(node, out.nodes, out.plan, out.order)
     at = {dim: position for position, dim in enumerate(out.order)}
     operands = _dot_operands(out, node, region, product.inner)
+    exact = "f32" in _storage(out, node)
+    if exact and node.tf32 and out.precision == TF32:
+        operands = [out.tf32(value) for value in operands]
     if at[product.left] > at[product.right]:
         operands.reverse()
     texts: list[str | Ref] = []
@@ -27,9 +35,9 @@ def dot(out: Values, node: Node, region: Region, accumulator: str = "") -> Expr:
         texts.append(", ")
     texts[-1] = f", {accumulator}" if accumulator else ""
     if operands[0].dtype == "f32":
-        # float16 and bfloat16 both fit tf32 without loss; float32 programs keep their precision.
-        exact = "f32" in _storage(out, node)
-        texts.append(f', input_precision="{out.precision if exact else "tf32"}"')
+        # float16 and bfloat16 both fit tf32 without loss; float32 programs keep their precision, unless they may not.
+        own = "ieee" if out.precision == TF32 and not node.tf32 else out.precision
+        texts.append(f', input_precision="{own if exact else TF32}"')
     return Expr(("tl.dot(", *texts, ")"))
 
 

@@ -18,6 +18,7 @@ WIDTH = 110
 """Columns of a line of generated text."""
 INLINE = 64
 """Longest text that is written into another expression."""
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
 
 
 class Prec(IntEnum):
@@ -225,10 +226,10 @@ def _wrapped(line: str, depth: int) -> list[str]:
             for argument in _split(line[call.end() : close], (", ",)):
                 lines += _terms(argument.removeprefix(", "), depth + 1, ",")
             return [*lines, pad + line[close:]]
-    target, equals, text = line.partition(" = ")
-    if not equals:
+    equals = _without_strings(line).find(" = ")
+    if equals < 0:
         return [pad + line]
-    return [f"{pad}{target} = (", *_terms(text, depth + 1, ""), f"{pad})"]
+    return [f"{pad}{line[:equals]} = (", *_terms(line[equals + 3 :], depth + 1, ""), f"{pad})"]
 
 
 def _terms(text: str, depth: int, end: str) -> list[str]:
@@ -241,20 +242,25 @@ def _terms(text: str, depth: int, end: str) -> list[str]:
 
 
 def _split(text: str, separators: tuple[str, ...]) -> list[str]:
-    """Pieces between separators outside all brackets; each but the first begins with its separator."""
-    depth, begin, pieces = 0, 0, list[str]()
-    for at, character in enumerate(text):
+    """Pieces between separators outside all brackets and strings; each but the first begins with its separator."""
+    depth, begin, pieces, code = 0, 0, list[str](), _without_strings(text)
+    for at, character in enumerate(code):
         depth += (character in "([") - (character in ")]")
-        if depth == 0 and at and text.startswith(separators, at):
+        if depth == 0 and at and code.startswith(separators, at):
             pieces.append(text[begin:at])
             begin = at
     return [*pieces, text[begin:]]
 
 
 def _closing(text: str, opening: int) -> int:
-    depth = 0
-    for at in range(opening, len(text)):
-        depth += (text[at] in "([") - (text[at] in ")]")
+    depth, code = 0, _without_strings(text)
+    for at in range(opening, len(code)):
+        depth += (code[at] in "([") - (code[at] in ")]")
         if depth == 0:
             return at
     raise ValueError(f"brackets do not close in {text!r}")
+
+
+def _without_strings(text: str) -> str:
+    """The text, as long as it is, with nothing in its string literals."""
+    return _STRING.sub(lambda found: "_" * len(found[0]), text)

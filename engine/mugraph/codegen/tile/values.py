@@ -12,11 +12,12 @@ from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.index import Indices
 from mugraph.codegen.tile.masks import MaskText
 from mugraph.codegen.tile.nodes import Node, Nodes
-from mugraph.codegen.tile.pads import Pad
+from mugraph.codegen.tile.pads import ANY, Pad, Unknown
 from mugraph.codegen.tile.text import Assign, Expr, Prec, Ref, Region, Value, number, uses
-from mugraph.ir.block import BlockGraph, Precision
+from mugraph.ir.block import TF32, BlockGraph, Precision
 from mugraph.ir.dtypes import ELEMENTS
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.tf32 import ROUNDED
 
 
 class Values(ABC):
@@ -74,6 +75,18 @@ class Values(ABC):
             value.region.items.append(Assign(converted))
             value.variants[dtype] = converted
         return value.variants[dtype]
+
+    def tf32(self, value: Value) -> Value:
+        """`value`, of float32, rounded to the nearest number of tf32, once, in its own region."""
+        if TF32 not in value.variants:
+            first, *rest = ROUNDED.split("{x}")
+            parts = [first, *(part for text in rest for part in (Ref(value, Prec.ATOM), text))]
+            pads = {dim: pad if isinstance(pad, Unknown) or pad == 0.0 else ANY for dim, pad in value.pads.items()}
+            expr = uses(Expr(tuple(parts)), value.region)
+            rounded = Value(self.fresh(f"{value.name}_tf32"), value.dims, "f32", pads, value.region, expr)
+            value.region.items.append(Assign(rounded))
+            value.variants[TF32] = rounded
+        return value.variants[TF32]
 
     def forced(self, value: Value, dim: Dim, neutral: float) -> Value:
         """`value` with `neutral` in the lanes beyond the end of `dim`."""

@@ -22,9 +22,10 @@ from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.ran import Ran
 from mugraph.plans.plan import RegionPlan
+from mugraph.plans.tf32 import ASKS
 
 MODULES_OWN = frozenset(
-    {"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here", "_on_default_device", "_default_type"}
+    {"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here", "_on_default_device", "_default_type", ASKS}
 )
 """Names in guards that the kernel module defines itself; other global names are those of the user's file."""
 

@@ -343,6 +343,21 @@ def _default_type(name: str) -> bool:
     return str(torch.get_default_dtype()) == name
 
 
+_fp32_precision = getattr(torch._C, "_get_fp32_precision_getter", None)
+_NO_TF32 = os.environ.get("NVIDIA_TF32_OVERRIDE") == "0"
+
+
+@torch.compiler.assume_constant_result
+def _takes_tf32(setting: str) -> bool:
+    """Whether PyTorch lets float32 products take TF32, as a kernel does: cuDNN's convolutions, or cuBLAS's products.
+    What is set by `fp32_precision` may not be read by `allow_tf32`."""
+    if _NO_TF32:
+        return False
+    if _fp32_precision is not None:
+        return _fp32_precision("cuda", setting) == "tf32"
+    return torch.backends.cudnn.allow_tf32 if setting == "conv" else torch.backends.cuda.matmul.allow_tf32
+
+
 def _equals(value: object, constant: object) -> bool:
     """Whether it is the same constant: 1, 1.0 and True are not, nor is a tensor that holds it."""
     if type(value) is not type(constant) and not isinstance(value, torch.SymInt):

@@ -41,15 +41,31 @@ def _is_wide(dtype: torch.dtype) -> bool:
     return dtype.is_floating_point and dtype.itemsize > 1
 
 
+_aten = torch.ops.aten
+_MULTIPLIED = {
+    "conv": {_aten.convolution: (0, 1)},
+    "matmul": {_aten.mm: (0, 1), _aten.bmm: (0, 1), _aten.addmm: (1, 2), _aten.baddbmm: (1, 2), _aten.addbmm: (1, 2)},
+}
+"""The operators that may take TF32, by the setting, and which of their operands they multiply."""
+
+
 class _Doubles(TorchDispatchMode):
     """Computes in double precision, whatever type is asked for; if it is given random numbers, with errors of the size
-    of a rounding to that type, and of what a sum in float32 may lose. usual: the type of what an operator makes"""
+    of a rounding to that type, and of what a sum in float32 may lose, and of a rounding to TF32 where that is taken.
+    usual: the type of what an operator makes. settings: of TF32, that are on"""
 
-    def __init__(self, random: torch.Generator | None, usual: torch.dtype) -> None:
+    def __init__(self, random: torch.Generator | None, usual: torch.dtype, settings: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.random, self.usual = random, usual
+        self.multiplied = {func: at for setting in settings for func, at in _MULTIPLIED[setting].items()}
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if self.random is not None and func.overloadpacket in self.multiplied:
+            args = list(args)
+            for at in self.multiplied[func.overloadpacket]:
+                kind, args[at] = getattr(args[at], "kind", self.usual), args[at].clone()
+                _add_errors(args[at], 2**-11 if kind == torch.float32 else 0.0, kind, self.random)
+                args[at].kind = kind
         given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor) and t.is_floating_point()]
         asked, kwargs = (kwargs or {}).get("dtype"), dict(kwargs or {})
         if asked is not None and asked.is_floating_point:
@@ -70,15 +86,19 @@ class _Doubles(TorchDispatchMode):
         return made
 
 
-_MOVES = (torch.ops.aten.clone, torch.ops.aten._to_copy, torch.ops.aten.copy_, torch.ops.aten.cat)
+_MOVES = (_aten.clone, _aten._to_copy, _aten.copy_, _aten.cat)
 
 
 def _perturb(tensor: torch.Tensor, kind: torch.dtype, longest: int, random: torch.Generator) -> None:
     """With errors of the size of a rounding: its root mean square is 0.41 of the largest."""
-    size = max(torch.finfo(kind).eps / 2, 2**-24 * longest**0.5) * 0.41 * 12**0.5
+    _add_errors(tensor, max(torch.finfo(kind).eps / 2, 2**-24 * longest**0.5), kind, random)
+
+
+def _add_errors(tensor: torch.Tensor, size: float, kind: torch.dtype, random: torch.Generator) -> None:
+    """size: the largest, relative to each element"""
     noise = torch.rand(tensor.shape, dtype=torch.float64, device=tensor.device, generator=random) - 0.5
     numbers = torch.where(tensor.isfinite(), tensor, 0)  # a mask's minus infinity stays
-    tensor.add_(noise.mul_(numbers.abs().clamp_min(torch.finfo(kind).tiny)), alpha=size)
+    tensor.add_(noise.mul_(numbers.abs().clamp_min(torch.finfo(kind).tiny)), alpha=size * 0.41 * 12**0.5)
 
 
 def _in_doubles(name: str, inputs: list[torch.Tensor], random: torch.Generator | None) -> tuple[torch.Tensor, ...]:
@@ -90,7 +110,7 @@ def _in_doubles(name: str, inputs: list[torch.Tensor], random: torch.Generator |
         if random is not None and tensor.is_floating_point():  # what an operator loses inside itself
             _perturb(double, torch.float32, 4, random)
         double.kind = tensor.dtype if _is_wide(tensor.dtype) else usual
-    with _Doubles(random, usual):
+    with _Doubles(random, usual, _TF32.get(name.partition(",")[0], ())):
         return _ran(name, 1, doubles)
 
 
@@ -150,14 +170,15 @@ def _trouble(
 
 
 def _errors(name: str, device: torch.device) -> list[tuple[float, str | None]]:
-    """As `_errors_now`; without the tensor cores for float32 in libraries' kernels: whether they are used there is
-    PyTorch's own setting, of the original as well."""
-    before = torch.backends.cudnn.allow_tf32
-    torch.backends.cudnn.allow_tf32 = False
+    """As `_errors_now`, with the settings that the region's kernels rely on: where they take TF32, so does the
+    original. Whether libraries' kernels take it elsewhere is PyTorch's own setting, of the original as well."""
+    settings = _TF32.get(name.partition(",")[0], ())
+    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = "conv" in settings, "matmul" in settings
     try:
         return _errors_now(name, device)
     finally:
-        torch.backends.cudnn.allow_tf32 = before
+        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def _errors_now(name: str, device: torch.device) -> list[tuple[float, str | None]]:

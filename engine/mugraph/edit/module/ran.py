@@ -11,6 +11,7 @@ from mugraph.edit.module.entry import paths_of, things_of
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ran import Code, Ran, together
 from mugraph.plans.plan import RegionPlan
+from mugraph.plans.tf32 import asked
 from mugraph.trace.syntax.definition_text import imported_names, text_of
 from mugraph.trace.syntax.definitions import definitions
 from mugraph.trace.syntax.source import Source
@@ -25,6 +26,7 @@ TABLES = (
     "_BUILTINS",
     "_OWN",
     "_PATHS",
+    "_TF32",
 )
 """The names of a kernel module's tables, `_CASES` aside."""
 
@@ -53,6 +55,7 @@ def tables(plans: Sequence[RegionPlan], file: str, capability: int, edited: str 
             *_lines("_RAN", [f"{name!r}: {_ran(one, definitions, imported)}" for name, one in ran.items()]),
             *_lines("_REGIONS", [f"{plan.name!r}: {things_of(plan, classes)[1]!r}" for plan in plans]),
             *_lines("_PATHS", [f"{plan.name!r}: {one!r}" for plan in plans if (one := paths_of(plan, classes))]),
+            *_lines("_TF32", [f"{plan.name!r}: {one!r}" for plan in plans if (one := asked(plan.region.guards))]),
             *_lines("_CALLED_FUNCTIONS", [f"{owner!r}: {names!r}" for owner, names in _functions(plans).items()]),
             f"_OUTSIDE_NAMES = { ({name: dotted for name, dotted in outside.items() if dotted})!r}",
             f"_BUILTINS, _OWN = frozenset({built_in!r}), {sorted(_own_names(plans))!r}",

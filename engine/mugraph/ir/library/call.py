@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
+from mugraph.ir.ops import Tf32
 from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 
 
@@ -72,7 +73,8 @@ class LibraryCall:
     moved:     elements read and written
     has_softmax: between the products
     copied:    elements of its operands and its result that other kernels copy
-    takes_tf32: what is float32 it computes on the tensor cores, unless PyTorch is told not to
+    tf32:       the setting by which it computes what is float32 on the tensor cores; "" where that is not set, or
+                another one than the program's is asked
     format:     PyTorch's name of the memory format that it reads its first operand in and answers in ("" is the usual
                 one): channels last
     """
@@ -86,7 +88,7 @@ class LibraryCall:
     allocates: bool = False
     has_softmax: bool = False
     copied: int = 0
-    takes_tf32: bool = False
+    tf32: Tf32 = ""
     format: str = ""
 
     def text(self, names: Mapping[str, str]) -> str:

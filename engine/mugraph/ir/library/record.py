@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.library.call import LibraryCall
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Kind, Op, Tf32
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 
@@ -40,6 +40,7 @@ class LoneProduct:
     right: Tensor
     out: Tensor
     over: frozenset[str]
+    tf32: Tf32 = ""
 
 
 def lone_product(block: BlockGraph) -> LoneProduct | None:
@@ -58,4 +59,4 @@ def lone_product(block: BlockGraph) -> LoneProduct | None:
     left, right, out = block.tensor(first.tensor), block.tensor(second.tensor), block.tensor(store.tensor)
     if dot.f32 or not left.dtype == right.dtype == out.dtype or not {*dot.over} <= {*left.axes} & {*right.axes}:
         return None
-    return LoneProduct(left, right, out, frozenset(dot.over))
+    return LoneProduct(left, right, out, frozenset(dot.over), dot.tf32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.block import TF32, BlockGraph, Schedule
 from mugraph.ir.dtypes import ITEMSIZE
 from mugraph.ir.library import library_call
 from mugraph.ir.ops import Kind
@@ -28,6 +28,8 @@ def schedule_violations(
             yield "no library call computes it without a copy"
         return
     yield from _plan_violations(block, schedule)
+    if schedule.precision == TF32 and not any(op.tf32 for op in block.ops):
+        yield "its products are to take tf32, and no product of the program may"
     known = set(block.sizes).issuperset(axis for op in block.ops for axis in (*op.axes, *op.over))
     found = packed(block, schedule) if known else ()
     for op in block.ops:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.ops import Op
+from mugraph.ir.ops import Op, Tf32
 from mugraph.ir.packing import packed
 from mugraph.ir.placement import placement
 from mugraph.ir.text.lines import OP, Line, Lines, listed
@@ -44,7 +45,7 @@ def read_body(lines: Lines) -> list[Placed]:
 
 def read_op(line: Line) -> tuple[Op, str]:
     """The operator, and the maps shown behind it."""
-    name, axes, f32, called, given, shown = line.match(OP, line.text, "an operator").groups()
+    name, axes, marks, called, given, shown = line.match(OP, line.text, "an operator").groups()
     kind_name, _, fn = called.partition(".")
     kind = find_kind(kind_name)
     if kind is None or not (fn in accumulators() if kind is Kind.ACCUM else ("fn" in kind.fields) == bool(fn)):
@@ -66,7 +67,19 @@ def read_op(line: Line) -> tuple[Op, str]:
             value, tensor = line.decimal(tensor), ""
     if len(arguments) != kind.arity:
         line.fail(f"{kind} takes {kind.arity} values, not {len(arguments)}")
-    return Op(name, kind, tuple(arguments), listed(axes), over, tensor, value, fn, bool(f32)), shown or ""
+    f32, tf32 = _marks(line, kind, (marks or "").split())
+    op = Op(name, kind, tuple(arguments), listed(axes), over, tensor, value, fn, f32, tf32=tf32)
+    return op, shown or ""
+
+
+def _marks(line: Line, kind: Kind, marks: list[str]) -> tuple[bool, Tf32]:
+    """The precision marks: whether it is computed in float32, and by which setting it may take TF32."""
+    known: dict[str, Tf32] = {f"tf32.{setting}": setting for setting in get_args(Tf32) if setting}
+    f32 = marks[:1] == ["f32"]
+    rest = marks[f32:]
+    if rest and not (rest[0] in known and kind.contracts and len(rest) == 1):
+        line.fail(f"`{' '.join(rest)}` is no precision of {kind}; there are `f32` and, of products, {', '.join(known)}")
+    return f32, known[rest[0]] if rest else ""
 
 
 def _of_places(line: Line, name: str, kind: Kind, axes: tuple[str, ...], arguments: list[str]) -> Op:

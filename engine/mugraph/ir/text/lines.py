@@ -13,7 +13,7 @@ class TextError(ValueError):
 
 
 NAME = r"[^\s,()\[\]{}=:/*\"]+"
-OP = re.compile(rf"({NAME})\[([^\]]*)\](: f32)? = ({NAME})\(([^()]*)\)(?:  (.+))?")
+OP = re.compile(rf"({NAME})\[([^\]]*)\](?:: ([\w. ]+))? = ({NAME})\(([^()]*)\)(?:  (.+))?")
 
 
 @dataclass(frozen=True)

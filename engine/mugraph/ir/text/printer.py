@@ -39,7 +39,11 @@ def format_block(block: BlockGraph) -> str:
 
 def format_op(op: Op) -> str:
     """One line: `z[b, n] = dot(x, w, over=h)`."""
-    return f"{op.name}[{', '.join(op.axes)}]{': f32' if op.f32 else ''} = {_expression(op)}"
+    return f"{op.name}[{', '.join(op.axes)}]{_marks(op)} = {_expression(op)}"
+
+
+def _marks(op: Op) -> str:
+    return f": {' '.join(op.marks)}" if op.marks else ""
 
 
 def format_tensor(tensor: Tensor, sizes: Sizes) -> str:

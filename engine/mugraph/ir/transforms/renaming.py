@@ -80,7 +80,7 @@ def key_of(program: TensorProgram) -> tuple[Hashable, Names]:
         ]
         numbers += [tuple(axes.setdefault(axis, len(axes)) for axis in part) for part in (op.rows, op.columns)]
         inputs = tuple(order[i] for i in op.inputs)
-        rows.append((op.kind, inputs, *numbers, op.value, op.fn, op.f32, tensor))
+        rows.append((op.kind, inputs, *numbers, op.value, op.fn, op.marks, tensor))
     outputs = tuple((order[value], described(tensor)) for value, tensor in program.outputs.items())
     key = (tuple(rows), outputs, tuple(program.sizes[axis] for axis in axes))
     return key, Names(tuple(order), tuple(axes), tuple(tensors), tuple(program.tensor(name).source for name in tensors))

@@ -33,7 +33,7 @@ class Unnamed:
         inputs = tuple([self.value(name) for name in op.inputs])
         tensor = self._tensors.setdefault(op.tensor, len(self._tensors)) if op.tensor else None
         own = self.value(op.name)
-        return (own, op.kind, inputs, op.axes, op.over, tensor, op.value, op.fn, op.f32, op.rows, op.columns)
+        return (own, op.kind, inputs, op.axes, op.over, tensor, op.value, op.fn, op.marks, op.rows, op.columns)
 
     def _tensor(self, tensor: Tensor, layout: Hashable) -> Hashable:
         number = self._tensors.setdefault(tensor.name, len(self._tensors))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
 from mugraph.ir.dtypes import COMPARED, COMPUTED, ELEMENTS, NARROW, READ, itemsize
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Tf32
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
@@ -38,7 +38,8 @@ class Entry:
     first_only: the call may have several results; the rule gives the first.
     several: calls of it have several results; `Arguments.output` says which one is asked for.
     truth: a result of type bool is the 1 or 0 that the rule gives.
-    joins: the result holds its operands' numbers, side by side."""
+    joins: the result holds its operands' numbers, side by side.
+    tf32: PyTorch's setting by which its products of float32 numbers may take TF32."""
 
     rule: Rule
     parameters: tuple[str, ...]
@@ -47,6 +48,7 @@ class Entry:
     several: bool = False
     truth: bool = False
     joins: bool = False
+    tf32: Tf32 = ""
 
 
 class Builder(Primitives):
@@ -172,10 +174,10 @@ class Builder(Primitives):
         writes = is_inplace(call)
         if writes and not (isinstance(first, Ref) and first.value in self.producers):
             raise NotLowerable(f"{call.target} writes to a value made outside the piece")
-        outer = self._f32, self._call
-        self._f32, self._call = self._mixed and info.dtype == "f32", i
+        outer = self._f32, self._tf32, self._call
+        self._f32, self._tf32, self._call = self._mixed and info.dtype == "f32", entry.tf32 if call.tf32 else "", i
         node = entry.rule(self, Arguments(call, entry.parameters, value), dims)
-        self._f32, self._call = outer
+        self._f32, self._tf32, self._call = outer
         if (is_small or is_whole) and is_shifted(node):  # an operator of its own is what takes a field of it
             return cut(node, 8 * itemsize(info.dtype))
         found = span(node, self.values) if is_small or is_whole else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Tf32
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 
@@ -39,6 +39,7 @@ class Node:
     value: float = 0.0
     fn: str = ""
     f32: bool = False
+    tf32: Tf32 = ""
     hint: str = ""
     bound: bool = False
     call: int = -1

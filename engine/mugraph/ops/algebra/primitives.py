@@ -8,7 +8,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Tf32
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.algebra.concat import Pieces
 from mugraph.ops.algebra.hiding import both, exponential
@@ -38,6 +38,7 @@ class Primitives:
         self.atoms = Atoms()
         self.nodes: list[Node] = []
         self._f32 = False
+        self._tf32: Tf32 = ""
         self._call = -1
 
     def _add(self, node: Node) -> Node:
@@ -51,6 +52,7 @@ class Primitives:
             raise NotLowerable("the program is too large for one search unit")
         node.call, node.placed = self._call, True
         node.f32 = self._f32 and not node.kind.is_leaf
+        node.tf32 = self._tf32 if node.kind.contracts else ""
         node.reach = reach(node, self.atoms.elements(node.dims[0]) if node.kind is Kind.POSITION else 0)
         if any(i.raw for i in node.inputs):
             self._refuse_computed(node)
@@ -69,11 +71,11 @@ class Primitives:
 
     def again(self, node: Node, inputs: tuple[Node, ...], over: AtomDim, dims: AtomDims = ()) -> Node:
         """What the node does, to other operands, as part of the same call. dims: of a LOAD."""
-        outer = self._f32, self._call
+        outer = self._f32, self._tf32, self._call
         if node.placed:  # else it is about to be added, as part of the call at hand
-            self._f32, self._call = node.f32, node.call
+            self._f32, self._tf32, self._call = node.f32, node.tf32, node.call
         made = self._made(node, inputs, over, dims)
-        self._f32, self._call = outer
+        self._f32, self._tf32, self._call = outer
         if not made.hint:
             made.hint = node.hint
         return made

@@ -12,6 +12,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from mugraph.ir.ops import Tf32
 from mugraph.ops.algebra.builder import Entry, Rule
 from mugraph.ops.algebra.spellings import canonical
 
@@ -29,6 +30,7 @@ def lowers(
     several: bool = False,
     truth: bool = False,
     joins: bool = False,
+    tf32: Tf32 = "",
 ) -> Callable[[Rule], Rule]:
     """Register the decorated rule for `targets`.
 
@@ -39,7 +41,8 @@ def lowers(
         for target in targets:
             if target in _ENTRIES:
                 raise ValueError(f"two rules for {target}")
-            _ENTRIES[target] = Entry(rule, tuple(parameters.split()), shape_only, first_only, several, truth, joins)
+            names = tuple(parameters.split())
+            _ENTRIES[target] = Entry(rule, names, shape_only, first_only, several, truth, joins, tf32)
         return rule
 
     return register

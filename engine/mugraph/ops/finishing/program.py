@@ -182,6 +182,7 @@ def _named(
                 title[i], op.kind, tuple(title[x] for x in op.inputs), tuple(sorted(axis[x] for x in op.axes)),
                 tuple(sorted(axis[x] for x in op.over)), title[i] if op.kind is Kind.LOAD else "", op.value,
                 "" if op.kind is Kind.LOAD else op.fn, op.f32, *(spell(op.dims) if op.kind.of_places else ()),
+                tf32=op.tf32,
             )
         )  # fmt: skip
     for output, result in zip(outputs, results, strict=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Tf32
 from mugraph.ir.windows import Window
 from mugraph.kinds import Accumulator, kind_named
 from mugraph.ops.algebra.axes import AtomDims
@@ -13,7 +13,7 @@ from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.finishing.joined_axes import JoinedAxes
 
-_Key = tuple[Kind, tuple[int, ...], tuple[int, ...], int, AtomDims, tuple[Window, ...], float, str]
+_Key = tuple[Kind, tuple[int, ...], tuple[int, ...], int, AtomDims, tuple[Window, ...], float, str, Tf32]
 
 
 @dataclass
@@ -33,6 +33,7 @@ class SharedOperator:
     bound: bool
     calls: frozenset[int] = frozenset()
     windows: tuple[Window, ...] = ()
+    tf32: Tf32 = ""
 
 
 class SharedGraph:
@@ -95,9 +96,10 @@ class SharedGraph:
         windows = tuple(replace(window, taps=len(self._joined.dim(taps))) for window, taps in node.windows)
         return self._put(
             SharedOperator(
-                kind, inputs, over, axes, node.source, dims, node.value, node.fn, node.f32, hint, bound, calls, windows
+                kind, inputs, over, axes, node.source, dims, node.value, node.fn, node.f32, hint, bound, calls, windows,
+                node.tf32 if kind.contracts else "",
             )
-        )
+        )  # fmt: skip
 
     def without(self, sums: Mapping[int, int], place: Mapping[Node, int]) -> tuple[SharedGraph, dict[Node, int]]:
         """The graph with one operand in place of each of these sums, and where its nodes are then."""
@@ -112,7 +114,7 @@ class SharedGraph:
 
     def _put(self, op: SharedOperator) -> int:
         inputs = tuple(sorted(op.inputs)) if op.kind.commutes else op.inputs
-        key = (op.kind, inputs, op.over, op.source, op.dims, op.windows, op.value, op.fn)
+        key = (op.kind, inputs, op.over, op.source, op.dims, op.windows, op.value, op.fn, op.tf32)
         if key not in self._known:
             self._known[key] = len(self.operators)
             self.operators.append(op)

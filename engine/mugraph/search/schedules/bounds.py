@@ -61,7 +61,7 @@ def _processor_us(
         if min(rows, columns) > 1:
             flops = 2.0 * rows * columns * depth * shape.trips(schedule, tiles, product.op)
             if product.is_exact:
-                busy += min(flops / (peak * costs.exact), least_flops(flops) / peak)
+                busy += min(flops / (peak * costs.exact), least_flops(product, flops) / peak)
             else:
                 busy += flops / (peak * max(costs.wide, costs.narrow))
     return chain, busy

@@ -191,9 +191,9 @@ def estimate_call_us(call: LibraryCall, target: Target) -> float:
     if call.has_softmax:
         us = attention_us(call.products, moved, dtype, target)
     else:
-        us = products_us(call.products, moved, dtype, target, tf32=call.takes_tf32)
+        us = products_us(call.products, moved, dtype, target, tf32=call.tf32)
         # The copy of its operand is counted.
-        us *= CHANNELS_LAST if call.format and call.takes_tf32 and dtype == "f32" else 1.0
+        us *= CHANNELS_LAST if call.format and call.tf32 and dtype == "f32" else 1.0
     return us + (copy_us(ITEMSIZE[dtype] * call.copied, target) if call.copied else 0.0)
 
 

@@ -1,23 +1,29 @@
 """Products of float32 on tensor cores: each operand is cut into parts that the cores take, and the parts that count are
-multiplied with one another (three products of two tf32 parts each, or six of three bfloat16 parts).
+multiplied with one another (three products of two tf32 parts each, or six of three bfloat16 parts). Or one part is
+taken, each operand rounded to tf32, where the program lets that be.
 
 Measured on an H200 (24 November 2026, 4096 x 4096 x 4096, 21 tilings, weights along the depth and across it): 1,823 us
 in parts of bfloat16 whatever the layout; in parts of tf32 1,472 us where the right operand lies along the depth, and
 twice as much where it does not, as the cores take it along the depth alone; cuBLAS 2,667 to 2,776; a product without
-tensor cores 2,844 to 7,007.
+tensor cores 2,844 to 7,007. One product in tf32 takes 1,617 us where the right operand does not lie along the depth;
+what it takes where it does is an estimate.
 """
 
 from __future__ import annotations
 
 from math import prod
 
-from mugraph.ir.block import Precision, Schedule
+from mugraph.ir.block import TF32, Precision, Schedule
 from mugraph.search.schedules.tiles import Product, Shape, Tiles
 
-PARTS: dict[Precision, tuple[float, float, int]] = {"tf32x3": (6.0, 0.64, 8), "bf16x6": (6.0, 0.53, 6)}
+PARTS: dict[Precision, tuple[float, float, int]] = {
+    "tf32x3": (6.0, 0.64, 8), "bf16x6": (6.0, 0.53, 6), TF32: (2.0, 0.4, 4),
+}  # fmt: skip
 """Products of bfloat16 that take as long; share of the cores' peak that they reach; bytes of an operand's parts."""
 _ACROSS, _TALL = 2.2, 1.4
 """How much longer parts of tf32 take that change places first; where many rows take each of them."""
+ROUNDING = 4
+"""Operations of a thread on each element that is rounded to tf32."""
 HELD = 64
 """Elements of the result that a thread can hold beside the parts; with more it is slower by this power of how many."""
 _SPILLS = 0.45
@@ -30,31 +36,31 @@ def flops_in_parts(product: Product, schedule: Schedule, rows: int, columns: int
 
     rows, columns: of a block, as the cores take them
     """
-    times, share, _ = PARTS[schedule.precision]
+    precision = product.precision(schedule)
+    times, share, parts = PARTS[precision]
     warps = schedule.num_warps
-    slower = max(1.0, rows * columns / (32 * warps) / HELD) ** _SPILLS
+    slower = max(1.0, rows * columns / (32 * warps) / (HELD * PARTS["tf32x3"][2] / parts)) ** _SPILLS
     if not wide:
         return flops * times / (share * _NARROW) * slower
     across = max(1, warps // 4 // max(1, rows // 64))  # groups of warps that need the same rows cut them each
     right = 0 if schedule.swap else 1
-    if schedule.precision == "tf32x3" and not product.along_depth[right]:
+    if precision in ("tf32x3", TF32) and not product.along_depth[right]:
         slower *= _TALL if rows >= 2 * columns else _ACROSS
     return flops * times / share * slower * across
 
 
-def least_flops(flops: float) -> float:
+def least_flops(product: Product, flops: float) -> float:
     """The same at least, of any schedule."""
-    return flops * min(times / share for times, share, _ in PARTS.values())
+    ways = (way for precision, way in PARTS.items() if precision != TF32 or product.takes_tf32)
+    return flops * min(times / share for times, share, _ in ways)
 
 
 def shared_bytes(shape: Shape, tiles: Tiles, schedule: Schedule) -> int:
     """Of shared memory, for the parts of operands: the right ones, as the left ones stay in registers."""
-    if schedule.precision == "ieee":
-        return 0
-    each = PARTS[schedule.precision][2]
     most = 0
     for product in shape.products:
-        if product.is_exact and product.is_matrix:
+        precision = product.precision(schedule)
+        if product.is_exact and product.is_matrix and precision != "ieee":
             side = product.rows if schedule.swap else product.columns
-            most = max(most, each * prod(tiles[axis] for axis in (*side, *product.depth)))
+            most = max(most, PARTS[precision][2] * prod(tiles[axis] for axis in (*side, *product.depth)))
     return most

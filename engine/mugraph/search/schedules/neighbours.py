@@ -76,7 +76,7 @@ def _steps(schedule: Schedule, shape: Shape) -> Iterator[Schedule]:
         yield replace(schedule, num_warps=warps)
     for stages in (schedule.num_stages + 1, schedule.num_stages - 1):
         yield replace(schedule, num_stages=stages)
-    for precision in PRECISIONS if shape.is_exact else ():
+    for precision in shape.precisions(PRECISIONS):
         if precision != schedule.precision:
             yield replace(schedule, precision=precision)
 

@@ -219,7 +219,7 @@ class _Kernel:
         if shape.loop_axes:
             self.choices[STAGES] = limits.num_stages
         if shape.is_exact:
-            self.choices[PRECISION] = limits.precisions
+            self.choices[PRECISION] = tuple(shape.precisions(limits.precisions))
 
     def size(self, name: str) -> int:
         """Of the axis that a parameter tiles; 1 for another parameter."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil, prod
 
-from mugraph.ir.block import BlockGraph, Loop, Schedule
+from mugraph.ir.block import PRECISIONS, TF32, BlockGraph, Loop, Precision, Schedule
 from mugraph.ir.dtypes import COMPUTED, ITEMSIZE
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.packing import Packs, held, pack_violations, packs
@@ -29,7 +29,8 @@ def next_power(n: int) -> int:
 class Product:
     """A DOT: its operator, the axes of its left rows, right columns, reduction and batch, and whether its operands are
     loads as they are (computed ones pass through registers or shared memory first). is_exact: in float32.
-    along_depth: whether the left operand, and the right one, lies in memory along the depth, or has no place there"""
+    along_depth: whether the left operand, and the right one, lies in memory along the depth, or has no place there.
+    takes_tf32: the program lets its operands be rounded to tf32"""
 
     op: Op
     rows: tuple[str, ...]
@@ -40,6 +41,11 @@ class Product:
     right_is_load: bool
     is_exact: bool
     along_depth: tuple[bool, bool]
+    takes_tf32: bool = False
+
+    def precision(self, schedule: Schedule) -> Precision:
+        """Of this one, where it is of float32."""
+        return "ieee" if schedule.precision == TF32 and not self.takes_tf32 else schedule.precision
 
     @property
     def is_matrix(self) -> bool:
@@ -113,6 +119,7 @@ class Shape:
         self.products = [self._product(op) for op in block.ops if op.kind.contracts]
         self.is_exact = any(p.is_exact and p.is_matrix for p in self.products)
         """Does it have products of float32, to which tensor cores are a choice?"""
+        self.takes_tf32 = any(p.takes_tf32 and p.is_exact and p.is_matrix for p in self.products)
         self.is_stream = not any(op.kind.reduces or op.kind.scans for op in block.ops)
         """Element by element, one pass over memory?"""
         self.dot_axes = {axis for p in self.products for side in p.sides for axis in side}
@@ -290,6 +297,12 @@ class Shape:
             closed[op.name] = frozenset(here - set(op.over)) if op.kind is Kind.ACCUM else frozenset(here)
         return varies
 
+    def precisions(self, among: Sequence[Precision]) -> Sequence[Precision]:
+        """Those that are a choice."""
+        if not self.is_exact:
+            return PRECISIONS[:1]
+        return among if self.takes_tf32 else [one for one in among if one != TF32]
+
     def _product(self, op: Op) -> Product:
         left, right = (self.ops[i] for i in op.inputs)
         a, b, over = set(left.axes), set(right.axes), set(op.over)
@@ -303,6 +316,7 @@ class Shape:
             right.kind is Kind.LOAD,
             self._is_exact(left, right, op) or self._is_exact(right, left, op),
             (self._is_along(left, over), self._is_along(right, over)),
+            bool(op.tf32),
         )
 
     def _is_along(self, operand: Op, over: set[str]) -> bool:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
-from mugraph.ir.block import Loop, Schedule
+from mugraph.ir.block import TF32, Loop, Schedule
 from mugraph.ir.ops import Kind
-from mugraph.search.schedules.in_parts import flops_in_parts
+from mugraph.search.schedules.in_parts import ROUNDING, flops_in_parts
 from mugraph.search.schedules.sectors import LINE, in_sectors
 from mugraph.search.schedules.tiles import Access, Computed, Product, Shape, Tiles
 
@@ -136,12 +136,15 @@ def _product(found: Work, shape: Shape, schedule: Schedule, product: Product, ti
         return
     flops = 2.0 * rows * columns * depth * trips
     wide = rows >= WIDE_LEFT and warps >= 4
-    if product.is_exact and schedule.precision == "ieee":
+    precision = product.precision(schedule)
+    if product.is_exact and precision == "ieee":
         _exact_product(found, rows * columns / (32 * warps), depth, trips, flops)
         return
     if product.is_exact:
         found.wide += trips if wide else 0
         found.peak_flops += flops_in_parts(product, schedule, rows, columns, flops, wide=wide)
+        if precision == TF32:
+            found.lanes += ROUNDING * (rows + columns) * depth * trips / (32 * warps)
         return
     if wide:
         groups = warps // 4

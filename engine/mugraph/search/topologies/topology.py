@@ -10,6 +10,7 @@ from mugraph.search.topologies.edges import Dag, Edge
 from mugraph.search.topologies.forest import forest
 from mugraph.search.topologies.frame import Frame
 from mugraph.search.topologies.saturate import Saturation
+from mugraph.search.topologies.tf32 import tf32_marks
 
 
 class Topologies:
@@ -27,6 +28,7 @@ class Topologies:
         self._named[saturation.goal.mask, saturation.goal.p.tobytes()] = program.op(output)
         self._taken = {op.name for op in program.ops}
         self._float32_products = any(op.f32 for op in program.ops if op.kind.contracts)
+        self._marks = tf32_marks(frame)
 
     def build(self, dag: Dag) -> BlockGraph | None:
         """The topology, or None where no order of its loops runs it, or one of the frame's loops is of no use to it."""
@@ -51,7 +53,8 @@ class Topologies:
             names[index] = name
             f32[name] = known.f32 if known else self._in_float32(edge.kind, [f32[i] for i in inputs])
             axes = self.frame.axes_of(value.mask)
-            ops.append(Op(name, edge.kind, inputs, axes, edge.over, fn=edge.fn, f32=f32[name]))
+            tf32 = self._marks.of(index, dag, values)
+            ops.append(Op(name, edge.kind, inputs, axes, edge.over, fn=edge.fn, f32=f32[name], tf32=tf32))
         (target,) = (index for index in order if index in self.saturation.targets)
         (tensor,) = program.outputs.values()
         store = take(numbered(f"store_{tensor.name}"), taken)

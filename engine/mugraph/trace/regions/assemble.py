@@ -140,6 +140,7 @@ def _region(
             {name: renumbered(arg, new) for name, arg in record.kwargs.items()},
             tuple(new[number] for number in record.outputs),
             scope.range_in(unit.activation, record),
+            record.tf32,
         )
         for record in records
     )

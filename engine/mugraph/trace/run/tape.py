@@ -43,6 +43,7 @@ class Record:
 
     problem: why it may be in no region
     inputs, outputs, writes: value numbers
+    tf32: PyTorch's settings let it take TF32
     in_place: of a call that writes to a tensor and may be made again: its target as it was (`target` is what computes
               the same without writing, if anything does). Made twice, it leaves what it leaves when made once
     """
@@ -56,6 +57,7 @@ class Record:
     writes: tuple[tuple[int, int], ...]
     problem: str | None
     in_place: str = ""
+    tf32: bool = False
 
 
 @dataclass(frozen=True, slots=True)

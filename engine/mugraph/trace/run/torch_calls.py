@@ -19,6 +19,7 @@ from mugraph.trace.run.frames import frame_of_caller
 from mugraph.trace.run.recurrent import recurrent_by_shape
 from mugraph.trace.run.tape import Happening, Record
 from mugraph.trace.run.tape_writer import TapeWriter
+from mugraph.trace.run.tf32 import takes_tf32
 from mugraph.trace.run.torch_mode import TorchMode
 from mugraph.trace.run.values import version
 
@@ -105,7 +106,10 @@ class TorchCalls(TorchMode):
             positional, named = as_arguments(target, args, kwargs, numbers)
         except NotAnArgument as error:
             problem = problem or f"has {error}"
-        record = Record(self._writer.site(), target, positional, named, inputs, outputs, writes, problem, in_place)
+        tf32 = takes_tf32(target, given)
+        record = Record(
+            self._writer.site(), target, positional, named, inputs, outputs, writes, problem, in_place, tf32
+        )
         self._writer.add(record)
         return out
 

@@ -116,7 +116,7 @@ def match(block: BlockGraph) -> LibraryCall | None:
         arguments=("None", str(strides), str(pads), str(dilations), *((str(groups),) if groups > 1 else ())),
         allocates=True,
         copied=(prod(shapes[0]) + (0 if last else prod(shape))) if turns else 0,
-        takes_tf32=True,
+        tf32="conv" if product.tf32 == "conv" else "",
         format=_FORMATS[rank] if last else "",
     )
 

@@ -8,6 +8,7 @@ from math import prod
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.library.call import LibraryCall, Product, View, view_of
 from mugraph.ir.library.record import PredefinedKernel, lone_product
+from mugraph.ir.ops import Tf32
 from mugraph.ir.tensors import Sizes, Tensor
 
 
@@ -33,7 +34,8 @@ def match(block: BlockGraph) -> LibraryCall | None:
     count, m, n, k = (prod(sizes[axis] for axis in axes) for axes in (batch, rows, columns, depth))
     function = "torch.bmm" if matrices else "torch.mm"
     moved = count * (m * k + k * n + m * n)
-    return LibraryCall(function, (first, second), third, (Product(count, m, n, k),), moved)
+    tf32: Tf32 = "matmul" if product.tf32 == "matmul" else ""
+    return LibraryCall(function, (first, second), third, (Product(count, m, n, k),), moved, tf32=tf32)
 
 
 def _matrices(tensor: Tensor, groups: Sequence[Sequence[str]], sizes: Sizes) -> View | None:

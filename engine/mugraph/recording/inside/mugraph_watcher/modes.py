@@ -19,6 +19,7 @@ _CALLS = {
     "is_scripting": "TorchScript compiles it",
     "is_compiling": "it is being compiled",
     "is_exporting": "it is being exported",
+    "_get_fp32_precision_getter": "TF32 is off, and the kernel takes it",
     "get_default_dtype": "the default type is another",
     "get_default_device": "the default device is another",
 }
