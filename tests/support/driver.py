@@ -100,7 +100,7 @@ class Device:
 
 TABLES = """
 _SOURCE, _CAPABILITY, _RAN, _REGIONS, _CALLED_FUNCTIONS, _OUTSIDE_NAMES = "none.py", (0, 0), {}, {}, {}, {}
-_BUILTINS, _OWN, _PATHS, _CASES = frozenset([]), [], {}, {}
+_BUILTINS, _OWN, _PATHS, _CASES, _TF32 = frozenset([]), [], {}, {}, {}
 """
 """Of a kernel module without regions."""
 

@@ -146,7 +146,7 @@ def _share(dtype: str, rates: Rates, tf32: Tf32) -> float:
     """Of the tensor cores' rate."""
     if dtype in ("f16", "bf16"):
         return rates.wide
-    return {"conv": rates.convolved32, "matmul": rates.product_tf32, "": rates.float32}[tf32]
+    return {"cudnn": rates.convolved32, "cublas": rates.product_tf32, "": rates.float32}[tf32]
 
 
 def _least(dtype: str, *, slow: bool) -> int:

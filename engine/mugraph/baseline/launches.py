@@ -14,7 +14,6 @@ from mugraph.ir.dtypes import itemsize
 from mugraph.ir.library import Product
 from mugraph.ir.ops import Tf32
 from mugraph.ops.algebra.registry import canonical
-from mugraph.ops.tf32 import setting_of
 
 Work = Literal["elementwise", "reduction", "product", "convolution", "attention", "pooling"]
 Values = Mapping[int, TensorInfo]
@@ -97,7 +96,7 @@ class Launch:
     is_narrow: of a convolution: it has too few channels for the tensor cores
     may_turn: of a convolution: it is faster with its operand channels last, the copy counted
     windows, taps: of pooling: its windows, and the elements of all of them
-    tf32:     the setting by which PyTorch computes its float32 products on the tensor cores, if it was set
+    takes_tf32: PyTorch computes its float32 products on the tensor cores
     """
 
     work: Work
@@ -114,7 +113,7 @@ class Launch:
     may_turn: bool = False
     windows: int = 0
     taps: int = 0
-    tf32: Tf32 = ""
+    takes_tf32: bool = False
 
     @property
     def is_library(self) -> bool:
@@ -125,6 +124,13 @@ class Launch:
     def is_apart(self) -> bool:
         """Does torch.compile leave it as it is?"""
         return self.is_library or self.taps > _LARGE_WINDOW * self.windows
+
+    @property
+    def tf32(self) -> Tf32:
+        """The setting by which it is computed so; "" where it is not."""
+        if not self.takes_tf32 or self.work not in ("product", "convolution"):
+            return ""
+        return "cublas" if self.work == "product" else "cudnn"
 
     @property
     def is_long(self) -> bool:
@@ -195,9 +201,8 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
     writes = {value: held_bytes(values[value]) for value in call.outputs}
     dtype = values[operands(call)[0]].dtype if reads else values[call.outputs[0]].dtype
     elements = max((prod(values[value].shape) for value in (*operands(call), *call.outputs)), default=0)
-    tf32 = setting_of(call.target) if call.tf32 else ""
     functions = elements if name in _FUNCTIONS else 0
-    launch = Launch("elementwise", reads, writes, dtype=dtype, functions=functions, tf32=tf32)
+    launch = Launch("elementwise", reads, writes, dtype=dtype, functions=functions, takes_tf32=call.tf32)
     if name in _WRITTEN_PARTS and is_inplace(call):
         yield replace(launch, **_written(call, values, owners))
         return

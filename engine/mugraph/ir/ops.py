@@ -14,7 +14,7 @@ from mugraph.kinds import Kind as Kind
 
 REDUCING = frozenset(kind for kind in Kind if kind.reduces)
 """What reduces the axes in `over` of one tile or tensor."""
-Tf32 = Literal["", "conv", "matmul"]
+Tf32 = Literal["", "cudnn", "cublas"]
 """By which of PyTorch's settings a product of float32 numbers may round its operands to TF32: that of cuDNN's
 convolutions, or that of cuBLAS's products of matrices."""
 LARGEST = "max"

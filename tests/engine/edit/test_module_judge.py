@@ -40,6 +40,7 @@ def trouble(family: Family, body: str, tmp_path: Path) -> str | None:
         strides = torch.empty(shape, device="meta").stride()
         specs.append((shape, strides, family.dtype, max(shape[-2:]) ** -0.25 if multiplied and len(shape) > 1 else 1.0))
     module["_CASES"] = {"case": (made["launch"], family.eager, None, tuple(specs))}
+    module["_TF32"] = {}
     errors: Callable[..., list[tuple[float, str | None]]] = module["_errors"]
     ((_, found),) = errors("case", CPU)
     return found
@@ -84,6 +85,7 @@ def test_weights_of_eight_bits(kind: torch.dtype, tmp_path: Path) -> None:
         module: dict[str, Any] = {"__name__": "kernels", "__file__": str(text)}
         exec(compile(text.read_text(), str(text), "exec"), module)
         module["_CASES"] = {"case": (kernel, _dequantised, None, specs)}
+        module["_TF32"] = {}
         ((error, found),) = module["_errors"]("case", CPU)
         if kernel is _in_float32:
             assert found is None
@@ -120,6 +122,7 @@ def test_what_is_written_is_compared_too(kernel: Callable[..., torch.Tensor], tm
     module: dict[str, Any] = {"__name__": "kernels", "__file__": str(text)}
     exec(compile(text.read_text(), str(text), "exec"), module)
     module["_CASES"] = {"case": (kernel, _attended, None, specs, (1,))}
+    module["_TF32"] = {}
     (_, result), (_, cache) = module["_errors"]("case", CPU)
     assert result is None
     assert (cache is None) == (kernel is _attended)
@@ -147,6 +150,7 @@ def test_places_in_a_cache_are_drawn(kernel: Callable[..., torch.Tensor], tmp_pa
     module: dict[str, Any] = {"__name__": "kernels", "__file__": str(text)}
     exec(compile(text.read_text(), str(text), "exec"), module)
     module["_CASES"] = {"case": (kernel, _up_to, None, specs)}
+    module["_TF32"] = {}
     ((_, found),) = module["_errors"]("case", CPU)
     assert (found is None) == (kernel is _up_to)
 

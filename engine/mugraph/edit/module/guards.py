@@ -3,6 +3,8 @@ tables that it reads."""
 
 from __future__ import annotations
 
+from mugraph.trace.pytorch.tf32 import OPERATIONS
+
 GUARDS = '''\
 # Whether the program is what it was when the regions were analysed
 _ACCESS = attrgetter("__call__", "_call_impl", "__getattribute__", "__getattr__")
@@ -344,18 +346,19 @@ def _default_type(name: str) -> bool:
 
 
 _fp32_precision = getattr(torch._C, "_get_fp32_precision_getter", None)
+_OPERATIONS = __OPERATIONS__
 _NO_TF32 = os.environ.get("NVIDIA_TF32_OVERRIDE") == "0"
 
 
 @torch.compiler.assume_constant_result
 def _takes_tf32(setting: str) -> bool:
-    """Whether PyTorch lets float32 products take TF32, as a kernel does: cuDNN's convolutions, or cuBLAS's products.
-    What is set by `fp32_precision` may not be read by `allow_tf32`."""
+    """Whether PyTorch lets what cuDNN or cuBLAS multiplies take TF32, as a kernel does. What is set by `fp32_precision`
+    may not be read by `allow_tf32`."""
     if _NO_TF32:
         return False
     if _fp32_precision is not None:
-        return _fp32_precision("cuda", setting) == "tf32"
-    return torch.backends.cudnn.allow_tf32 if setting == "conv" else torch.backends.cuda.matmul.allow_tf32
+        return _fp32_precision("cuda", _OPERATIONS[setting]) == "tf32"
+    return torch.backends.cudnn.allow_tf32 if setting == "cudnn" else torch.backends.cuda.matmul.allow_tf32
 
 
 def _equals(value: object, constant: object) -> bool:
@@ -378,4 +381,4 @@ def _equals(value: object, constant: object) -> bool:
 def _is_the(thing: object, name: str) -> bool:
     """Whether something is what a library has under a name."""
     return thing is _named(name)
-'''
+'''.replace("__OPERATIONS__", repr(OPERATIONS))

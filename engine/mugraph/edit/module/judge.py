@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mugraph.trace.pytorch.tf32 import MULTIPLIED
+
 JUDGE = '''\
 # How kernels are compared with PyTorch
 def _drawn(name: str, kind: str, device: torch.device, random: torch.Generator) -> list[torch.Tensor]:
@@ -42,10 +44,7 @@ def _is_wide(dtype: torch.dtype) -> bool:
 
 
 _aten = torch.ops.aten
-_MULTIPLIED = {
-    "conv": {_aten.convolution: (0, 1)},
-    "matmul": {_aten.mm: (0, 1), _aten.bmm: (0, 1), _aten.addmm: (1, 2), _aten.baddbmm: (1, 2), _aten.addbmm: (1, 2)},
-}
+_MULTIPLIED = __MULTIPLIED__
 """The operators that may take TF32, by the setting, and which of their operands they multiply."""
 
 
@@ -57,7 +56,7 @@ class _Doubles(TorchDispatchMode):
     def __init__(self, random: torch.Generator | None, usual: torch.dtype, settings: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.random, self.usual = random, usual
-        self.multiplied = {func: at for setting in settings for func, at in _MULTIPLIED[setting].items()}
+        self.multiplied = {getattr(_aten, name): at for one in settings for name, at in _MULTIPLIED[one].items()}
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if self.random is not None and func.overloadpacket in self.multiplied:
@@ -174,7 +173,7 @@ def _errors(name: str, device: torch.device) -> list[tuple[float, str | None]]:
     original. Whether libraries' kernels take it elsewhere is PyTorch's own setting, of the original as well."""
     settings = _TF32.get(name.partition(",")[0], ())
     before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = "conv" in settings, "matmul" in settings
+    torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = "cudnn" in settings, "cublas" in settings
     try:
         return _errors_now(name, device)
     finally:
@@ -207,4 +206,4 @@ def _errors_now(name: str, device: torch.device) -> list[tuple[float, str | None
             if trouble is not None:
                 troubles.setdefault(number, f"on {kind} inputs {trouble}")
     return [(error, troubles.get(number)) for number, error in enumerate(errors)]
-'''
+'''.replace("__MULTIPLIED__", repr(MULTIPLIED))

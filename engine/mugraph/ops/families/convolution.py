@@ -21,7 +21,7 @@ _TAPS = {1: "r", 2: "rs", 3: "trs"}
 
 @lowers(
     "torch.conv1d", "torch.conv2d", "torch.conv3d", "torch.nn.functional.conv1d", "torch.nn.functional.conv2d",
-    "torch.nn.functional.conv3d", parameters="input weight bias stride padding dilation groups", tf32="conv",
+    "torch.nn.functional.conv3d", parameters="input weight bias stride padding dilation groups", tf32="cudnn",
 )  # fmt: skip
 def convolution(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, weight = args.ref("input"), args.ref("weight")

@@ -30,18 +30,18 @@ def product(b: Builder, x: Ref, y: Ref, dims: AtomDims) -> Node:
 @lowers(
     "torch.matmul", "torch.mm", "torch.bmm", "torch.mv", "torch.dot", "torch.linalg.matmul",
     "Tensor.matmul", "Tensor.mm", "Tensor.bmm", "Tensor.mv", "Tensor.dot", "Tensor.__matmul__",
-    parameters="input other|mat2|vec|tensor", tf32="matmul",
+    parameters="input other|mat2|vec|tensor", tf32="cublas",
 )  # fmt: skip
 def matmul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return product(b, args.ref("input"), args.ref("other"), dims)
 
 
-@lowers("Tensor.__rmatmul__", parameters="input other", tf32="matmul")
+@lowers("Tensor.__rmatmul__", parameters="input other", tf32="cublas")
 def rmatmul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return product(b, args.ref("other"), args.ref("input"), dims)
 
 
-@lowers("torch.nn.functional.linear", parameters="input weight bias", tf32="matmul")
+@lowers("torch.nn.functional.linear", parameters="input weight bias", tf32="cublas")
 def linear(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """x @ weight.T + bias; weight is [out, in]."""
     x, weight = args.ref("input"), args.ref("weight")
@@ -65,12 +65,12 @@ def _added(b: Builder, args: Arguments, dims: AtomDims, y: Node) -> Node:
     return b.add(b.mul(b.const(beta), b.broadcast(args.ref("input"), dims)), scaled)
 
 
-@lowers("torch.addmm", "Tensor.addmm", parameters="input mat1 mat2 beta alpha", tf32="matmul")
+@lowers("torch.addmm", "Tensor.addmm", parameters="input mat1 mat2 beta alpha", tf32="cublas")
 def addmm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return _add_product(b, args, dims, "mat1", "mat2")
 
 
-@lowers("torch.baddbmm", "Tensor.baddbmm", parameters="input batch1 batch2 beta alpha", tf32="matmul")
+@lowers("torch.baddbmm", "Tensor.baddbmm", parameters="input batch1 batch2 beta alpha", tf32="cublas")
 def baddbmm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return _add_product(b, args, dims, "batch1", "batch2")
 
@@ -109,7 +109,7 @@ def _parse(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     return operands, "".join((*unnamed, *named))
 
 
-@lowers("torch.einsum", parameters="equation *operands", tf32="matmul")
+@lowers("torch.einsum", parameters="equation *operands", tf32="cublas")
 def einsum(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """Up to four operands, contracted in the order that keeps the intermediate results smallest."""
     refs = args.refs("operands")
@@ -161,7 +161,7 @@ def einsum(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.sum(node, over(letters - kept))
 
 
-@lowers("torch.inner", "Tensor.inner", parameters="input other", tf32="matmul")
+@lowers("torch.inner", "Tensor.inner", parameters="input other", tf32="cublas")
 def inner(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """Over the last dimension of both."""
     x, y = args.ref("input"), args.ref("other")
@@ -172,7 +172,7 @@ def inner(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.dot(b.at(x, (*dims[: rank - 1], k)), b.at(y, (*dims[rank - 1 :], k)), k)
 
 
-@lowers("torch.tensordot", parameters="a b dims", tf32="matmul")
+@lowers("torch.tensordot", parameters="a b dims", tf32="cublas")
 def tensordot(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """Over the dimensions that are named of each, or the last ones of the first and the first ones of the second."""
     x, y, over = args.ref("a"), args.ref("b"), args.get("dims")
@@ -211,7 +211,7 @@ def vecdot(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.sum(b.mul(b.broadcast(x, inside), b.broadcast(y, inside)), k)
 
 
-@lowers("torch.addbmm", "Tensor.addbmm", parameters="input batch1 batch2 beta alpha", tf32="matmul")
+@lowers("torch.addbmm", "Tensor.addbmm", parameters="input batch1 batch2 beta alpha", tf32="cublas")
 def addbmm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """The products of all matrices of the batch are added up."""
     x, y = args.ref("batch1"), args.ref("batch2")

@@ -15,7 +15,9 @@ from typing import Any, cast
 import torch
 
 from mugraph.ir.ops import Tf32
-from mugraph.ops.tf32 import setting_of
+from mugraph.ops.algebra.registry import canonical, entry_for
+from mugraph.trace.pytorch.biased import WINDOW_DIMS
+from mugraph.trace.pytorch.tf32 import OPERATIONS
 
 _OFF = "NVIDIA_TF32_OVERRIDE"
 """With "0" in it, no library of NVIDIA's takes TF32."""
@@ -26,7 +28,8 @@ def takes_tf32(target: str, given: Sequence[torch.Tensor]) -> bool:
 
     A matrix times a vector is no product of matrices: cuBLAS's other functions do not take TF32.
     """
-    setting = setting_of(target)
+    entry = entry_for(target)
+    setting = entry.tf32 if entry is not None else "cudnn" if canonical(target) in WINDOW_DIMS else ""
     if not setting:
         return False
     multiplied = [tensor for tensor in given if tensor.dim() > 1]
@@ -41,13 +44,13 @@ def is_set(setting: Tf32) -> bool:
         return False
     read = getattr(cast("Any", torch)._C, "_get_fp32_precision_getter", None)
     if read is not None:
-        return read("cuda", setting) == "tf32"
+        return read("cuda", OPERATIONS[setting]) == "tf32"
     backends = cast("Any", torch.backends)
-    return bool(backends.cudnn.allow_tf32 if setting == "conv" else backends.cuda.matmul.allow_tf32)
+    return bool(backends.cudnn.allow_tf32 if setting == "cudnn" else backends.cuda.matmul.allow_tf32)
 
 
 def take(settings: Collection[Tf32]) -> None:
     """From now on PyTorch takes TF32 for what these settings are about, and for nothing else."""
     backends = cast("Any", torch.backends)
-    backends.cudnn.allow_tf32 = "conv" in settings
-    backends.cuda.matmul.allow_tf32 = "matmul" in settings
+    backends.cudnn.allow_tf32 = "cudnn" in settings
+    backends.cuda.matmul.allow_tf32 = "cublas" in settings

@@ -116,7 +116,7 @@ def match(block: BlockGraph) -> LibraryCall | None:
         arguments=("None", str(strides), str(pads), str(dilations), *((str(groups),) if groups > 1 else ())),
         allocates=True,
         copied=(prod(shapes[0]) + (0 if last else prod(shape))) if turns else 0,
-        tf32="conv" if product.tf32 == "conv" else "",
+        tf32="cudnn" if product.tf32 == "cudnn" else "",
         format=_FORMATS[rank] if last else "",
     )
 

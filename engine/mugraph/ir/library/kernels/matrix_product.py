@@ -34,7 +34,7 @@ def match(block: BlockGraph) -> LibraryCall | None:
     count, m, n, k = (prod(sizes[axis] for axis in axes) for axes in (batch, rows, columns, depth))
     function = "torch.bmm" if matrices else "torch.mm"
     moved = count * (m * k + k * n + m * n)
-    tf32: Tf32 = "matmul" if product.tf32 == "matmul" else ""
+    tf32: Tf32 = "cublas" if product.tf32 == "cublas" else ""
     return LibraryCall(function, (first, second), third, (Product(count, m, n, k),), moved, tf32=tf32)
 
 
