@@ -69,8 +69,8 @@ CONSTRUCTS: dict[str, Construct] = {
     "reshape": _unary("y = tl.reshape(x, (4, 32))", out=(4, 32)),
     "ravel": _unary("y = tl.ravel(x)", out=(128,)),
     "expand_dims": _unary("y = tl.expand_dims(x, 1) + tl.zeros((M, 2, N), tl.float32)", out=(8, 2, 16)),
-    "dot": _unary("y = tl.dot(x, tl.trans(x))", shape=(16, 16), out=(16, 16)),
-    "dot_added": _unary("y = tl.dot(x, x, tl.full((M, N), 2.0, tl.float32))", shape=(16, 16)),
+    "dot": _unary("y = tl.dot(x, tl.trans(x), input_precision='ieee')", shape=(16, 16), out=(16, 16)),
+    "dot_added": _unary("y = tl.dot(x, x, tl.full((M, N), 2.0, tl.float32), allow_tf32=False)", shape=(16, 16)),
     "cast": _unary("y = (tl.arange(0, N)[None, :] % 5).to(tl.float32) + x"),
     "masks_as_numbers": _unary("y = x + (tl.arange(0, N)[None, :] > 7).to(tl.int32)"),
     "integers": _unary("i = tl.arange(0, N)\ny = x + ((i * 7 + 3) // 4 % 5 ^ (i & 6) | (i << 1) >> 2)[None, :]"),
@@ -128,7 +128,7 @@ CONSTRUCTS: dict[str, Construct] = {
         "m = tl.arange(0, 16)\nk = tl.arange(0, B)\na = a_ptr + m[:, None] * K + k[None, :]\nb = b_ptr + k[:, None] * 16 + m[None, :]\n"
         "acc = tl.zeros((16, 16), dtype=tl.float32)\nfor i in range(0, tl.cdiv(K, B)):\n"
         "    x = tl.load(a, mask=k[None, :] < K - i * B, other=0.0)\n    y = tl.load(b, mask=k[:, None] < K - i * B, other=0.0)\n"
-        "    acc = tl.dot(x, y, acc)\n    a += B\n    b += B * 16\n"
+        "    acc = tl.dot(x, y, acc, input_precision='ieee')\n    a += B\n    b += B * 16\n"
         "tl.store(out_ptr + m[:, None] * 16 + m[None, :], acc)",
         "out = torch.empty((16, 16), dtype=a.dtype)\nkernel[(1,)](a, b, out, K=a.shape[1], B=16)\nreturn out",
         (16, 40),
