@@ -11,7 +11,7 @@ from math import ceil, prod
 from mugraph.ir.block import Loop, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.search.schedules.in_parts import flops_in_parts
-from mugraph.search.schedules.sectors import LINE, in_sectors, run_bytes
+from mugraph.search.schedules.sectors import LINE, SECTOR, in_sectors, run_bytes
 from mugraph.search.schedules.tiles import Access, Computed, Product, Shape, Tiles
 
 WIDE_LEFT = 64
@@ -125,7 +125,7 @@ def traffic(found: Work, shape: Shape, schedule: Schedule, access: Access, tiles
         found.lined += moved * in_sectors(access.innermost, width, tiles.plain, shape.sizes, LINE)
     if shape.turns and access.is_store and access.innermost:
         run = run_bytes(access.innermost, width, tiles.plain, shape.sizes)
-        found.parted += PARTED * moved * LINE / min(max(LINE, run), LONG_RUN)
+        found.parted += PARTED * moved * LINE / min(max(SECTOR, run), LONG_RUN)
 
 
 def _elementwise(found: Work, shape: Shape, schedule: Schedule, computed: Computed, tiles: Tiles, threads: int) -> None:
