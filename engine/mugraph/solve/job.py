@@ -37,7 +37,7 @@ from mugraph.solve.recalling import Memory
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
 from mugraph.solve.timing import RegionTimer
-from mugraph.solve.together import DIRECT, Together
+from mugraph.solve.together import DIRECT, Units
 from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Solved, UnitTask
 from mugraph.store import Store
@@ -71,7 +71,7 @@ class RegionJob:
     path: Path
     lost: list[str] = field(default_factory=list[str])
     program: ProgramText | None = None
-    together: Together | None = None
+    together: Units | None = None
     _cut: Cut | None = None
     _divisions: list[Division] = field(default_factory=list[Division])
     _turned: Ranks = FASTER
@@ -206,7 +206,8 @@ class RegionJob:
             failed = [found.unit for found in lacking if is_divisible(found.unit)]
             self.lost += [found.reason for found in lacking if found.reason is not None]
             refused += [frozenset(value for call in unit.calls for value in call.outputs) for unit in failed]
-            if not failed or self.cancelled() or len(refused) >= CUTS:
+            settled = not failed or self.tools.file_time.is_over
+            if settled or self.cancelled() or len(refused) >= CUTS:
                 best = fastest(self._divisions, self.tools.target)
                 self.region = best.region
                 return best.parts, best.results, sum(reports[1:], reports[0]) if reports else SearchReport()
@@ -279,6 +280,8 @@ class RegionJob:
         if known is not None and _is_tested(known := self._priced(known, place)):
             return known
         if self.together is not None:
+            if self.tools.measurer is not None:
+                self.timer.begin()
             yield Searching(place.region, place.unit, place.units, place.function)
             answer = yield from self.together.answer(key, self.number, self.cancelled)
             if isinstance(answer, Solved):

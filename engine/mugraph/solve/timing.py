@@ -4,6 +4,7 @@ With a range, at several of its sizes; what further sizes vary are the largest a
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,7 +36,7 @@ from mugraph.solve.offering import PEERS_OF, judged
 from mugraph.solve.programs import ProgramText
 from mugraph.solve.pytorch import kept_us, pytorch_us
 from mugraph.solve.tools import Tools
-from mugraph.solve.waiting import waited
+from mugraph.solve.waiting import waited, waited_within
 from mugraph.store import Store
 from mugraph.targets import figures_of
 from mugraph.tune.against import Measurement, Times, against_peers, peer_subjects
@@ -44,6 +45,7 @@ from mugraph.tune.measure import METHOD
 from mugraph.tune.messages import Applied, InputSpec, Subject
 from mugraph.units.ranged import region_at
 
+_log = logging.getLogger("mugraph.solve")
 _EARLY_PART = 24
 """Of the device's memory, that inputs may take: of larger ones two copies would lie on the device, with what each peer
 computes from them, all the while that candidates are measured there."""
@@ -203,13 +205,17 @@ class RegionTimer:
         self.begin()
         if self.tools.pool is not None:  # by the time that the device is quiet
             self.tools.pool.compile([*kernels_of_module(ours.source, sources.values())])
-        yield from self.quiet()
+        in_time = yield from self._quiet_in_time()
+        if not in_time:
+            _log.info("%s is compared with the code as it runs alone: torch.compile takes too long", plan.name)
+            names = names[:1]
         yield Working(self.number, f"measuring {plan.name}{where} against {_listed(names)}")
         eager = Subject("eager", region_source(region), FUNCTION)
-        peers = self.tools.peers.measurer if self.tools.peers is not None else measurer
+        peers = self.tools.peers.measurer if self.tools.peers is not None and in_time else measurer
         measured = against_peers(ours, eager, specs, peers, applied=applied, names=names)
         timing = _timing(measured)
-        if self.store is not None and timing.speedup is not None and not self.cancelled():  # then it may lack some
+        lacks = self.cancelled() or not in_time
+        if self.store is not None and timing.speedup is not None and not lacks:
             self.store.put(key, remember_timing(timing, measured.reason))
         return judged(timing, self.tools.compare_with), measured.reason
 
@@ -243,9 +249,18 @@ class RegionTimer:
         """Of the plan's inputs, none larger than what PyTorch's code was compiled with."""
         return {value: min(one, self._scales.get(value, one)) for value, one in input_scales(plan).items()}
 
-    def quiet(self) -> Generator[Event, None, None]:
-        """Wait until nothing compiles on the device."""
-        yield from waited(self.tools, self.number, self.cancelled)
+    def _quiet_in_time(self) -> Generator[Event, None, bool]:
+        """Wait until nothing compiles on the device. Where a kernel has to be faster than the code as it runs, and the
+        file's time is over, what still compiles is given up: false then."""
+        tools = self.tools
+        if tools.compare_with != "code" or "max-autotune" in self._peer_names:
+            yield from waited(tools, self.number, self.cancelled)
+            return True
+        if (yield from waited_within(tools, self.number, self.cancelled)) and not tools.file_time.is_too_late_for_peers:
+            return True
+        if tools.peers is not None:
+            tools.peers.release()
+        return False
 
     def _applied(self, plan: RegionPlan, sources: Mapping[str, KernelSource]) -> Applied | None:
         """What the program calls once this region alone is replaced; None where its file's text is not at hand, or

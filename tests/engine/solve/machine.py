@@ -31,6 +31,7 @@ class Machine:
     applied: Any = None
     spent: Stopwatch = field(default_factory=Stopwatch)
     seconds: float = 0.0
+    times_itself: bool = True
 
     @property
     def measurer(self) -> Machine:
