@@ -73,6 +73,7 @@ class RegionJob:
     program: ProgramText | None = None
     together: Units | None = None
     _cut: Cut | None = None
+    _cuts: dict[object, Cut] = field(default_factory=dict[object, Cut])
     _divisions: list[Division] = field(default_factory=list[Division])
     _turned: Ranks = FASTER
     _named: dict[str, str] = field(default_factory=dict[str, str])
@@ -112,7 +113,11 @@ class RegionJob:
         return first if any(isinstance(part, SearchUnit) for part in first[1]) else cut
 
     def _cut_of(self, refused: Sequence[frozenset[int]] = ()) -> Cut:
-        return cut_region(self._recorded, refused, self._turned)
+        """Each once: it takes a second for a whole model."""
+        key = frozenset(refused), frozenset(self._turned)
+        if key not in self._cuts:
+            self._cuts[key] = cut_region(self._recorded, refused, self._turned)
+        return self._cuts[key]
 
     def _begin(self, parts: Sequence[Part]) -> None:
         units = [part for part in parts if isinstance(part, SearchUnit)]

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -77,8 +78,9 @@ class RegionTimer:
             estimate = self.estimated(plan, results)
             if not estimate.gains:
                 return estimate, None
-        with self.tools.on("code generation"):
-            text = module_text([plan], sources, original_path=self.path, target=self.tools.target, alone=True)
+        text = partial(self._module_text, plan, sources)
+        if self.tools.measurer is None:  # whatever cannot be written is not offered
+            text()
         if plan.region.dynamic is None:
             return (yield from self._timed(plan, plan.region, text, sources, results, ""))
         size = plan.region.dynamic.range
@@ -172,7 +174,7 @@ class RegionTimer:
         self,
         plan: RegionPlan,
         region: Region,
-        text: str,
+        text: Callable[[], str],
         sources: Mapping[str, KernelSource],
         results: Sequence[UnitResult],
         place: str,
@@ -181,7 +183,7 @@ class RegionTimer:
         """Measured at one size.
 
         region: the plan's at this size
-        text:   of its kernel module
+        text:   of its kernel module, where the edited file is not at hand. Raises Rejected
         place:  "b = 16", or ""
         """
         measurer = self.tools.measurer
@@ -191,8 +193,9 @@ class RegionTimer:
         names = self._peer_names
         with self.tools.on("code generation"):
             applied = self._applied(plan, sources)
-        ours = Subject("mugraph", text, on_tensors(plan))
-        if applied is not None:  # one text, whose kernels are compiled once
+        if applied is None:
+            ours = Subject("mugraph", text(), on_tensors(plan))
+        else:  # one text, whose kernels are compiled once
             ours = Subject("mugraph", applied.module_text, on_tensors(plan), beside=tuple(applied.beside.items()))
         key = timing_key(
             ours.source, ours.function, specs, self.device, names, applied.text if applied is not None else ""
@@ -261,6 +264,11 @@ class RegionTimer:
         if tools.peers is not None:
             tools.peers.release()
         return False
+
+    def _module_text(self, plan: RegionPlan, sources: Mapping[str, KernelSource]) -> str:
+        """Takes seconds for a whole model. Raises Rejected."""
+        with self.tools.on("code generation"):
+            return module_text([plan], sources, original_path=self.path, target=self.tools.target, alone=True)
 
     def _applied(self, plan: RegionPlan, sources: Mapping[str, KernelSource]) -> Applied | None:
         """What the program calls once this region alone is replaced; None where its file's text is not at hand, or

@@ -18,7 +18,7 @@ _WAITING = "waiting for torch.compile of what the kernel is compared with"
 def waited(
     tools: Tools, region: int, cancelled: Callable[[], bool], ending: Ending = NO_END
 ) -> Generator[Event, None, None]:
-    """Until the region's peers are compiled; with an ending, no longer than it matters. region: its number, for events"""
+    """Until the region's peers are compiled; with an ending, not longer than it matters. region: for events"""
     peers = tools.peers
     if peers is None or peers.done(0):
         return
