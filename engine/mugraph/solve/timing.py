@@ -232,7 +232,7 @@ class RegionTimer:
         """Compile what the region will be compared with, while it is searched: with a range, at the largest size. Once;
         and not before it is clear that something has to be searched or measured."""
         region, self._expected = self._expected, None
-        if self.tools.peers is None or region is None:
+        if self.tools.peers is None or region is None or self._is_too_late_for_peers:
             return
         specs = _specs(self._scales, region)
         memory = device_memory()
@@ -256,14 +256,24 @@ class RegionTimer:
         """Wait until nothing compiles on the device. Where a kernel has to be faster than the code as it runs, and the
         file's time is over, what still compiles is given up: false then."""
         tools = self.tools
-        if tools.compare_with != "code" or "max-autotune" in self._peer_names:
+        if not self._may_lack_peers:
             yield from waited(tools, self.number, self.cancelled)
             return True
-        if (yield from waited_within(tools, self.number, self.cancelled)) and not tools.file_time.is_too_late_for_peers:
+        may_be_ready = tools.peers is None or not self._is_too_late_for_peers or tools.peers.is_ready
+        if may_be_ready and (yield from waited_within(tools, self.number, self.cancelled)):
             return True
         if tools.peers is not None:
             tools.peers.release()
         return False
+
+    @property
+    def _may_lack_peers(self) -> bool:
+        return self.tools.compare_with == "code" and "max-autotune" not in self._peer_names
+
+    @property
+    def _is_too_late_for_peers(self) -> bool:
+        """What is not compiled yet is left out: the user waits, and no kernel is offered or not because of it."""
+        return self._may_lack_peers and self.tools.file_time.is_too_late_for_peers
 
     def _module_text(self, plan: RegionPlan, sources: Mapping[str, KernelSource]) -> str:
         """Takes seconds for a whole model. Raises Rejected."""

@@ -9,9 +9,9 @@ from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.tools import Tools
 
 _LOOK_S = 0.1
-PATIENCE_S = 10.0
-"""Seconds for a compiler that times nothing, before kernels are measured beside it where they have to be done in time:
-it takes a minute for a whole model, and is on the device for moments."""
+PATIENCE_S = 5.0
+"""Seconds for a compiler that times nothing, before kernels are measured beside it, where they have to be done in time
+or need not be faster than what it makes: it takes a minute for a whole model, and is on the device for moments."""
 _WAITING = "waiting for torch.compile of what the kernel is compared with"
 
 
@@ -23,9 +23,10 @@ def waited(
     if peers is None or peers.done(0):
         return
     yield Working(region, _WAITING)
+    hurried = (ending.is_set or tools.compare_with == "code") and not peers.times_itself
     with tools.on("peers"):
         while not peers.done(_LOOK_S) and not cancelled():
-            if ending.is_set and not peers.times_itself and peers.seconds > PATIENCE_S:
+            if hurried and peers.seconds > PATIENCE_S:
                 break
 
 

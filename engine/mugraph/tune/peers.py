@@ -46,10 +46,15 @@ class Peers:
         """Whether a compiler is among them that times its own choices on the device."""
         return any(subject.compiler not in ("none", "default") for subject in self._begun[0])
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether all that was begun last is compiled, and is kept for a comparison."""
+        return bool(self._begun[0]) and self.done(0) and all(map(self.measurer.is_kept, self._begun[0]))
+
     def begin(self, subjects: Sequence[Subject], inputs: Sequence[InputSpec]) -> None:
         """Compile these, in the background. What an earlier region left is given up; what is ready stays."""
         begun = tuple(subjects), tuple(inputs)
-        if begun == self._begun and self._thread is None and all(map(self.measurer.is_kept, subjects)):
+        if begun == self._begun and self.is_ready:
             return
         self._used = True
         self._began, self._begun = time.monotonic(), begun

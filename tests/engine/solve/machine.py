@@ -32,6 +32,11 @@ class Machine:
     spent: Stopwatch = field(default_factory=Stopwatch)
     seconds: float = 0.0
     times_itself: bool = True
+    is_ready: bool = True
+
+    def release(self) -> None:
+        self.busy = 0
+        self.log.append("peers given up")
 
     @property
     def measurer(self) -> Machine:
