@@ -16,7 +16,7 @@ from math import inf, sqrt
 
 from mugraph.events import Event, UnitResult, Working
 from mugraph.solve.ending import Ending
-from mugraph.solve.search_unit import finished, untested
+from mugraph.solve.search_unit import Searched, ahead, finished, untested
 from mugraph.solve.together import Answer, Together
 from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Found, SearchTask, Solved, UnitTask
@@ -110,6 +110,7 @@ class InTurn:
             return Solved(untested(task.unit, taken.found), (), {}, shortened=True)
         ending = Ending(time.monotonic() + share_s, time.monotonic)
         try:
+            self._compile_ahead(unit.task, taken.found, share_s)
             result = yield from finished(
                 task.unit, taken.found, self._tools, task.bounds, cancelled, smaller=task.smaller, ending=ending
             )
@@ -117,3 +118,15 @@ class InTurn:
             _log.debug("a search unit is solved where it is asked for: %s", error)
             return "here"
         return Solved(result, (), {}, taken.shortened or ending.is_over)
+
+    def _compile_ahead(self, task: UnitTask, found: Searched, share_s: float) -> None:
+        """The kernels of this unit, and after them a few of the one that is measured next: meanwhile the device tests
+        this one's."""
+        ahead(task.unit, found, self._tools, task.bounds, share_s, waits=False)
+        ready = {key: self._searches.peek(key) for key in self._waiting}
+        others = {key: one.found for key, one in ready.items() if isinstance(one, Found)}
+        measured = {key: one for key, one in others.items() if isinstance(one, Searched)}
+        if measured:
+            key = max(measured, key=self._gain_us)
+            task = self._waiting[key].task
+            ahead(task.unit, measured[key], self._tools, task.bounds, LEAST_S, waits=False)

@@ -171,9 +171,7 @@ def finished(
         with tools.on("verification"), tools.file_time.counting():
             outcome = yield from best_that_is_right(kernels, unit, telling, tools, exact=bounds.exact, ending=ending)
     else:
-        first = first_within(ending.left_s, first_of([variant for variant, _ in kernels.variants], library))
-        if tools.pool is not None and bounds.tuner == "walk":
-            compiled_ahead(program, [variant for variant, _ in kernels.variants[:first]], tools.pool)
+        first = ahead(unit, found, tools, bounds, ending.left_s)
         yield from waited(tools, place.region, cancelled, ending)
         table = SizeTable(program, tools.target, output_names(program))
         with tools.on("verification"):
@@ -202,6 +200,17 @@ def finished(
         pays_smaller = any(pays_at(small, solution, tools.target, measurer, tools.compare_with) for small in smaller)
         solution = replace(solution, pays_smaller=pays_smaller)
     return with_lowering(found.result(unit, solution, None, rejected), lowering)
+
+
+def ahead(
+    unit: SearchUnit, found: Searched, tools: Tools, bounds: Bounds, left_s: float = inf, *, waits: bool = True
+) -> int:
+    """How many kernels are measured first. They are compiled, where that may be done ahead. left_s: for the unit"""
+    variants = [variant for variant, _ in found.kernels.variants]
+    first = first_within(left_s, first_of(variants, found.library_us))
+    if tools.pool is not None and bounds.tuner == "walk":
+        compiled_ahead(unit.program, variants[:first], tools.pool, waits=waits)
+    return first
 
 
 def untested(unit: SearchUnit, found: Searched) -> UnitResult:

@@ -125,10 +125,16 @@ def first_within(left_s: float, first: int) -> int:
     return first if left_s >= first * EACH_S else min(first, max(FEW, int(left_s / EACH_S)))
 
 
-def compiled_ahead(program: TensorProgram, variants: Sequence[Variant], pool: CompilePool) -> None:
+def compiled_ahead(
+    program: TensorProgram, variants: Sequence[Variant], pool: CompilePool, *, waits: bool = True
+) -> None:
     """What `tune` begins with, without a tuner of its own, in other processes: they leave the device alone, so it need
-    not be quiet yet."""
-    pool.compile([(variant.subject, _specs(program, variant)) for variant in variants])
+    not be quiet yet. waits: until they are compiled"""
+    subjects = [(variant.subject, _specs(program, variant)) for variant in variants]
+    if waits:
+        pool.compile(subjects)
+    else:
+        pool.ask(subjects)
 
 
 def tune(

@@ -57,6 +57,9 @@ class Machine:
         self.compiled += [subject for subject, _ in subjects]
         return [None] * len(subjects)
 
+    def ask(self, subjects: Sequence[tuple[Subject, Any]]) -> None:
+        self.compile(subjects)
+
     def _measured(self, us: float) -> Summary:
         assert not self.busy, "something was measured while PyTorch's compilers were at work"
         self.log.append("measures")

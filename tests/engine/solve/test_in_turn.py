@@ -53,10 +53,13 @@ class Machine:
     searched: list[str] = field(default_factory=list[str])
     measured: list[str] = field(default_factory=list[str])
     shares_s: dict[str, float] = field(default_factory=dict[str, float])
+    compiled: list[str] = field(default_factory=list[str])
     interrupted: bool = False
 
     def __post_init__(self) -> None:
         self.monkeypatch.setattr(in_turn, "finished", self._finished)
+        self.monkeypatch.setattr(in_turn, "Searched", Kernels)
+        self.monkeypatch.setattr(in_turn, "ahead", self._ahead)
         self.monkeypatch.setattr(in_turn, "untested", lambda _, found: f"untested {found.name}")
         self.monkeypatch.setattr(in_turn, "time", self.clock)
         self.time = FileTime(self.limit_s, self.clock.monotonic)
@@ -89,6 +92,10 @@ class Machine:
         yield Working(0, f"measuring {unit}", 0, 1)
         return f"result of {unit}"
 
+    def _ahead(self, unit: str, found: Kernels, tools: Tools, bounds: Bounds, left_s: float, *, waits: bool) -> None:
+        assert (found.name, waits) == (unit, False)
+        self.compiled.append(unit)
+
     def add(self, name: str, gain_us: float, effort: float = 1.0) -> None:
         self.units.add(name, UnitTask(cast(Any, name), PLACE, Bounds(), TARGET, "code"), gain_us, effort)
 
@@ -116,6 +123,7 @@ def test_what_is_expected_to_gain_most_is_measured_first(monkeypatch: pytest.Mon
     assert machine.measured == ["c", "b", "d", "a"]  # of d, a part of what it may gain counts
     assert result(machine.asked("c")) == "result of c"
     assert machine.measured == ["c", "b", "d", "a"]
+    assert machine.compiled == ["c", "b", "b", "d", "d", "a", "a"], "of the next one while one is measured"
 
 
 def test_nothing_is_measured_where_the_search_has_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
