@@ -138,3 +138,15 @@ def test_fewer_kernels_are_measured_where_there_are_fewer_seconds(
     done(trace, much, 1000.0, monkeypatch)
     done(trace, little, 8.0, monkeypatch)
     assert little.log.count("measures") < much.log.count("measures") / 2
+
+
+@pytest.mark.parametrize("ran", [False, True])
+def test_a_measurer_that_has_run_the_users_code_ends_with_the_file(ran: bool) -> None:
+    """It knows the file's modules as they were. Where nothing of them was run there, it goes on."""
+    said: list[str] = []
+    measurer = SimpleNamespace(
+        ran_users_code=ran, end=lambda: said.append("ends"), release=lambda: said.append("releases")
+    )
+    tester = SimpleNamespace(release=lambda: None)
+    Tools(TARGET, cast(Any, tester), measurer=cast(Any, measurer)).release()
+    assert said == (["ends"] if ran else []) + ["releases"]
