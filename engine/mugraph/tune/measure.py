@@ -109,6 +109,10 @@ class Measurer:
         self._kept[subject.name] = (subject, tuple(inputs), reply)
         return not isinstance(reply, Failure)
 
+    def is_kept(self, subject: Subject) -> bool:
+        kept = self._kept.get(subject.name)
+        return kept is not None and kept[0] == subject and self._child.running
+
     def forget(self) -> None:
         """What was kept."""
         if self._kept:
@@ -232,9 +236,10 @@ class Measurer:
                 results[name] = summarise(timed.samples[name]) if isinstance(timed, Timed) else _refused(timed)
 
     def _dropped(self, names: tuple[str, ...]) -> None:
-        if names:
-            self._ask(Drop(names), REPLAY_S)
-        self._kept.clear()
+        """But for what is kept: a region may be compared once more."""
+        others = tuple(name for name in names if name not in self._kept)
+        if others:
+            self._ask(Drop(others), REPLAY_S)
 
     def _prepare(
         self,
