@@ -38,8 +38,8 @@ class _Split(Exception):
 def surveyed_in_one(launch: Launch) -> bool:
     """Whether all of its blocks were looked at, and nothing is wrong with any. If not, nothing was changed."""
     x, y, _ = launch.grid
-    digits = [_Digit(axis, 1, step, size) for axis, (step, size) in enumerate(zip((1, x, x * y), launch.grid))
-              if size > 1]  # fmt: skip
+    steps = (1, x, x * y)
+    digits = [_Digit(axis, 1, steps[axis], size) for axis, size in enumerate(launch.grid) if size > 1]
     for _ in range(_SPLITS):
         run = _Boxed(launch, digits)
         try:

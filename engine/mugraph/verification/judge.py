@@ -10,9 +10,10 @@ What it allows is measured: `draws` are runs of the program with random errors w
 or 3, 3 and 3 times what eager PyTorch's own rounding makes of it, where that is more. And errors may not lean to one
 side (`leaning`): roundings of thousands of numbers even out, a factor of 1.001 or n - 1 for n does not.
 
-Where few elements or slices are wrong, more draws are asked. An element that dominates its row's mean square is wrong with it: in
-what is divided by the root, both errors are of one size and cancel in half of the draws, and in all of four at some of
-millions of elements.
+Where few elements or slices are wrong, more draws are asked. An element that dominates its row's mean square is wrong
+with it: in what is divided by the root, both errors are of one size and cancel in half of the draws, and in all of four
+at some of millions of elements. And a row that has one error, as of a minimum that is added to many numbers, is one
+number: of a thousand of them four draws have small errors at some.
 """
 
 from __future__ import annotations

@@ -70,7 +70,10 @@ EVERY = {"rows": ROWS, "digits": DIGITS, "loop": LOOP, "two": TWO_AT_A_TIME, "gr
 
 
 def surveyed(
-    body: Body, in_one: Callable[[Launch], bool], monkeypatch: pytest.MonkeyPatch, strides: tuple[int, ...] | None = None
+    body: Body,
+    in_one: Callable[[Launch], bool],
+    monkeypatch: pytest.MonkeyPatch,
+    strides: tuple[int, ...] | None = None,
 ) -> tuple[LauncherRun, Memory]:
     """The launcher, and the memory of its output."""
     kernel, grid, read, written = body
