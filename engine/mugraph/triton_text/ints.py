@@ -23,7 +23,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Ints:
-    """The sum of its parts; each has dimensions of blocks before those of `shape`, and size 1 where it does not vary."""
+    """The sum of its parts; each has dimensions of blocks before those of `shape`, size 1 where it does not vary."""
 
     shape: Shape
     parts: tuple[Array, ...]
