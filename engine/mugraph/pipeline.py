@@ -158,6 +158,7 @@ def working(device: Device, target: Target, options: Options, giving_up: GivingU
     with contextlib.ExitStack() as stack:
         tester = stack.enter_context(FloatTester("cuda" if here else "interpreter", giving_up=giving_up))
         tools = Tools(target, tester, compiled=here, compare_with=options.compare_with, timed_peers=options.peers)
+        tester.spent = tools.spent
         if options.executor != "inline":
             tools.executor = stack.enter_context(contextlib.closing(choose(options.executor)))
         if here and options.measure:

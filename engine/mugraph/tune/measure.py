@@ -126,9 +126,9 @@ class Measurer:
             self._ask(Drop(()), REPLAY_S)
 
     def _ask(self, request: Request, timeout_s: float) -> Reply:
-        with contextlib.suppress(Unavailable):  # which the question is told; nobody waits for it to import
+        with contextlib.suppress(Unavailable), self.spent.on("waiting"):  # which the question is told
             self._child.start()
-        with _turn(request), self.spent.on("measuring"):
+        with _turn(request, self.spent), self.spent.on("measuring"):
             reply = self._child.ask(request, timeout_s)
         if isinstance(reply, Failure) and reply.fatal:  # what was kept is gone with the process
             self._kept.clear()
@@ -264,16 +264,16 @@ class Measurer:
         return reply
 
 
-def _turn(request: Request) -> contextlib.AbstractContextManager[None]:
+def _turn(request: Request, spent: Stopwatch) -> contextlib.AbstractContextManager[None]:
     """What is timed has the device alone. torch.compile is on it for moments only, but for the mode that measures."""
     match request:
         case Replay() | CallEach():
-            return turn(alone=True)
+            return turn(alone=True, spent=spent)
         case Prepare():
             compiler = request.subject.compiler
-            return contextlib.nullcontext() if compiler == "default" else turn(alone=compiler != "none")
+            return contextlib.nullcontext() if compiler == "default" else turn(alone=compiler != "none", spent=spent)
         case Agree():
-            return turn(alone=False)
+            return turn(alone=False, spent=spent)
         case _:
             return contextlib.nullcontext()
 
