@@ -36,7 +36,8 @@ from mugraph.sizes.timing import ratios
 from mugraph.solve.filetime import FileTime
 from mugraph.solve.job import RegionJob
 from mugraph.solve.programs import Programs
-from mugraph.solve.together import processors, together
+from mugraph.solve.side_by_side import side_by_side
+from mugraph.solve.together import processors
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.targets import Target
@@ -126,7 +127,7 @@ def run_trace(
     with contextlib.nullcontext(tools) if tools is not None else working(device, target, options) as tools:
         path, order = Path(trace.path), largest_first(range(len(trace.regions)), trace.shares)
         tools.file_time, tools.run_number = FileTime(options.file_budget_s), tools.run_number + 1
-        with together(tools.units, tools.file_time) as units:
+        with side_by_side(tools) as units:
             jobs = [
                 RegionJob(number, trace.regions[number], names, device, tools, options, store, cancelled, path,
                           program=programs.at(number), together=units)
@@ -157,6 +158,7 @@ def working(device: Device, target: Target, options: Options, giving_up: GivingU
     with contextlib.ExitStack() as stack:
         tester = stack.enter_context(FloatTester("cuda" if here else "interpreter", giving_up=giving_up))
         tools = Tools(target, tester, compiled=here, compare_with=options.compare_with, timed_peers=options.peers)
+        tester.spent = tools.spent
         if options.executor != "inline":
             tools.executor = stack.enter_context(contextlib.closing(choose(options.executor)))
         if here and options.measure:
@@ -169,7 +171,7 @@ def working(device: Device, target: Target, options: Options, giving_up: GivingU
             tools.peers = stack.enter_context(contextlib.closing(Peers(Measurer(child(COMPILER)))))
             tools.measurer.spent = tools.pool.spent = tools.peers.measurer.spent = tools.spent
         workers = _side_by_side(tools)
-        if workers > 1:
+        if workers:
             folder = stack.enter_context(scratch("units"))  # what they leave behind is removed
             threads = max(1, sharing.processors() // sharing.beside() // workers)
             environment = one_thread.beside_others(inside(folder), threads)
@@ -178,9 +180,13 @@ def working(device: Device, target: Target, options: Options, giving_up: GivingU
 
 
 def _side_by_side(tools: Tools) -> int:
-    """Search units at a time. One where something is measured, which wants the machine for itself, and where an
-    executor spreads each search already."""
-    return processors() if tools.measurer is None and not tools.compiled and tools.executor is None else 1
+    """Search units at a time: none but here where an executor spreads each search already, and where kernels run on a
+    device and are not measured."""
+    if tools.executor is not None:
+        return 0
+    if tools.measurer is not None:
+        return processors()
+    return processors() if not tools.compiled and processors() > 1 else 0
 
 
 def _measurer(tools: Tools, stack: contextlib.ExitStack, child: Callable[[], ChildProcess]) -> Measurer:

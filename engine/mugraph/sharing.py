@@ -17,6 +17,8 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import IO
 
+from mugraph.stopwatch import Stopwatch
+
 VARIABLE = "MUGRAPH_SIDE_BY_SIDE"
 """NUMBER:FOLDER in the environment of the runs: how many there are, and where their locks are."""
 
@@ -49,8 +51,9 @@ def beside() -> int:
 
 
 @contextlib.contextmanager
-def turn(*, alone: bool) -> Generator[None]:
-    """Wait until this process may launch on the device. alone: nobody else launches there inside.
+def turn(*, alone: bool, spent: Stopwatch | None = None) -> Generator[None]:
+    """Wait until this process may launch on the device. alone: nobody else launches there inside. spent: what the
+    seconds of waiting count in, which are not those of what is done inside
 
     Who times has many short turns, one soon after the other, and waits long for each where others launch: the process
     keeps the device between them for a while.
@@ -59,15 +62,16 @@ def turn(*, alone: bool) -> Generator[None]:
     if folder is None:
         yield
         return
-    for promised in tuple(_promised):  # before the device, which nobody keeps who waits for memory
-        promised.hold(folder)
-    if alone:
-        with _kept.turn(folder):
-            yield
-    else:
-        _kept.give_back()
-        with _device(folder, alone=False):
-            yield
+    with contextlib.ExitStack() as held:
+        with spent.on("waiting") if spent is not None else contextlib.nullcontext():
+            for promised in tuple(_promised):  # before the device, which nobody keeps who waits for memory
+                promised.hold(folder)
+            if alone:
+                held.enter_context(_kept.turn(folder))
+            else:
+                _kept.give_back()
+                held.enter_context(_device(folder, alone=False))
+        yield
 
 
 def _device(folder: Path, *, alone: bool) -> IO[bytes]:

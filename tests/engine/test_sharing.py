@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from mugraph import sharing
 from mugraph.sharing import VARIABLE, Memory, beside, environment, is_waiting, memory, turn
+from mugraph.stopwatch import Stopwatch
 
 
 @pytest.fixture
@@ -102,6 +103,20 @@ def test_the_device_is_kept_for_a_turn_that_follows_soon(monkeypatch: pytest.Mon
         assert other.entered.wait(30)
         assert not is_waiting(tmp_path, other.pid)
     other.end()
+
+
+@pytest.mark.usefixtures("shared")
+@pytest.mark.parametrize("alone", [False, True])
+def test_seconds_of_waiting_count_for_themselves(alone: bool):
+    other = _Other("alone")
+    assert other.entered.wait(30)
+    threading.Timer(0.5, other.end).start()
+    watch = Stopwatch()
+    with watch.on("verification"), turn(alone=alone, spent=watch):
+        time.sleep(0.05)
+    spent = watch.lap()
+    assert spent["waiting"] > 0.3
+    assert 0.05 <= spent["verification"] < spent["waiting"]
 
 
 @pytest.mark.usefixtures("shared")

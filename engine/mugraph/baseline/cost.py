@@ -9,7 +9,7 @@ from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.fused import fused, joined, with_attentions
 from mugraph.baseline.launches import Launch, Values, held_bytes, launches
 from mugraph.baseline.rates import Rates, fitted
-from mugraph.ir.calls import Call
+from mugraph.ir.calls import Call, operands
 from mugraph.ir.library import Product
 from mugraph.ir.ops import Tf32
 from mugraph.targets import Target
@@ -112,14 +112,17 @@ def copy_us(size: int, target: Target) -> float:
     return rates.kernel_us + 2 * size / (target.bandwidth * rates.stream)
 
 
-def turned_us(calls: Sequence[Call], values: Values, target: Target) -> float:
-    """Of convolutions, each with its operand channels last, and the copy that turns it."""
+def turned_us(calls: Sequence[Call], values: Values, target: Target, lying: Collection[int] = ()) -> float:
+    """Of convolutions, each with its operand channels last, and the copy that turns it. lying: values that lie so
+    already, and are not copied"""
     total, rates = 0.0, fitted().rates
     for call in calls:
         run = launches([call], values)
         us = _us(run, rates, target, compiled=False)
         second = _us(run[2:3], rates, target, compiled=False)  # in 16 bits: the copy of the result, which is not made
         total += CHANNELS_LAST * us if any(one.may_turn for one in run) else us - second
+        copied = operands(call)[0]
+        total -= copy_us(held_bytes(values[copied]), target) if copied in lying else 0.0
     return total
 
 

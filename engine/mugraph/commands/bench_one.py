@@ -42,8 +42,8 @@ _TIMES = 6
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """against: peers that are timed, and gains taken over; none: all. limit_s: of the whole file. tuner, trials: as the
-    settings are called."""
+    """against: peers that are timed, and gains taken over; none: all. limit_s: of the whole file. tuner, trials,
+    file_budget_s: as the settings are called."""
 
     budget_s: float
     executor: str
@@ -53,6 +53,7 @@ class Asked(msgspec.Struct, frozen=True):
     limit_s: float
     tuner: TunerName = EngineSettings.tuner
     trials: int = EngineSettings.trials
+    file_budget_s: float = EngineSettings.file_budget_s
 
 
 def options_of(asked: Asked) -> Options:
@@ -63,6 +64,7 @@ def options_of(asked: Asked) -> Options:
         compare_with=asked.compare_with,
         tuner=asked.tuner,
         trials=asked.trials,
+        file_budget_s=asked.file_budget_s,
         peers=tuple(name for name in PEERS if name == CODE or name in asked.against) if asked.against else None,
     )
 

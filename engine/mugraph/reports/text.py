@@ -27,7 +27,7 @@ from mugraph.verification.verdict import Verdict
 _MARGIN = "  "
 _NARROW, _WIDE = 100, 160
 """Columns a drawing has at least, and where it is not for a terminal."""
-PHASES = ("search", "verification", "code generation", "compilation", "peers", "measuring", "other")
+PHASES = ("search", "verification", "code generation", "compilation", "peers", "measuring", "waiting", "other")
 """What the time of a region is spent on, as `-v` says it."""
 _STYLE = {
     "improved": "bold green",

@@ -23,6 +23,10 @@ class Ending:
         self._tests_at = now + SEARCHED * max(0.0, stops_at - now)
 
     @property
+    def is_set(self) -> bool:
+        return self._stops_at < inf
+
+    @property
     def search_s(self) -> float:
         """Until then something new may be looked for: afterwards the best so far is tested. Not below 0."""
         return max(0.0, self._tests_at - self._clock())

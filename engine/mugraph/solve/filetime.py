@@ -1,4 +1,5 @@
-"""The seconds that a whole file may be searched for. What is measured on a device does not count.
+"""The seconds that a whole file may be searched for. Where search units are measured one after the other in the order
+of what they may gain (in_turn.py), that counts as well; of a file with one unit, what is measured does not.
 
 A search unit that is begun late gets what is left. One that is not done a little after the end hands over what it has
 found, and one that does not do that either is given up: the seconds are a promise to whoever waits.
@@ -14,6 +15,8 @@ from math import inf
 _OVER = 1.1
 """Of its seconds, after which what is still worked on is given up. A step that was begun before the end is done by
 then."""
+_PEERS = 1.25
+"""Of its seconds, after which nobody waits any more for what kernels are compared with besides the code as it runs."""
 
 
 class FileTime:
@@ -56,6 +59,11 @@ class FileTime:
     def is_long_over(self) -> bool:
         """Whoever is still at work is to be stopped."""
         return -self.left_s >= (_OVER - 1) * self._limit_s
+
+    @property
+    def is_too_late_for_peers(self) -> bool:
+        """What is not compiled by then has no time."""
+        return -self.left_s >= (_PEERS - 1) * self._limit_s
 
     @property
     def words(self) -> str:

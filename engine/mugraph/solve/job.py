@@ -37,7 +37,7 @@ from mugraph.solve.recalling import Memory
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
 from mugraph.solve.timing import RegionTimer
-from mugraph.solve.together import DIRECT, Together
+from mugraph.solve.together import DIRECT, Units
 from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Solved, UnitTask
 from mugraph.store import Store
@@ -71,8 +71,9 @@ class RegionJob:
     path: Path
     lost: list[str] = field(default_factory=list[str])
     program: ProgramText | None = None
-    together: Together | None = None
+    together: Units | None = None
     _cut: Cut | None = None
+    _cuts: dict[object, Cut] = field(default_factory=dict[object, Cut])
     _divisions: list[Division] = field(default_factory=list[Division])
     _turned: Ranks = FASTER
     _named: dict[str, str] = field(default_factory=dict[str, str])
@@ -112,7 +113,11 @@ class RegionJob:
         return first if any(isinstance(part, SearchUnit) for part in first[1]) else cut
 
     def _cut_of(self, refused: Sequence[frozenset[int]] = ()) -> Cut:
-        return cut_region(self._recorded, refused, self._turned)
+        """Each once: it takes a second for a whole model."""
+        key = frozenset(refused), frozenset(self._turned)
+        if key not in self._cuts:
+            self._cuts[key] = cut_region(self._recorded, refused, self._turned)
+        return self._cuts[key]
 
     def _begin(self, parts: Sequence[Part]) -> None:
         units = [part for part in parts if isinstance(part, SearchUnit)]
@@ -206,7 +211,8 @@ class RegionJob:
             failed = [found.unit for found in lacking if is_divisible(found.unit)]
             self.lost += [found.reason for found in lacking if found.reason is not None]
             refused += [frozenset(value for call in unit.calls for value in call.outputs) for unit in failed]
-            if not failed or self.cancelled() or len(refused) >= CUTS:
+            settled = not failed or self.tools.file_time.is_over
+            if settled or self.cancelled() or len(refused) >= CUTS:
                 best = fastest(self._divisions, self.tools.target)
                 self.region = best.region
                 return best.parts, best.results, sum(reports[1:], reports[0]) if reports else SearchReport()
@@ -279,6 +285,8 @@ class RegionJob:
         if known is not None and _is_tested(known := self._priced(known, place)):
             return known
         if self.together is not None:
+            if self.tools.measurer is not None:
+                self.timer.begin()
             yield Searching(place.region, place.unit, place.units, place.function)
             answer = yield from self.together.answer(key, self.number, self.cancelled)
             if isinstance(answer, Solved):

@@ -17,6 +17,7 @@ from mugraph.sizes.same_bits import same_bits
 from mugraph.sizes.table import SizeTable, step_of
 from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tuned_sizes
+from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.paying import plain_us
 from mugraph.solve.right import Outcome, Right, Slower, with_float
 from mugraph.solve.telling import Telling
@@ -37,8 +38,10 @@ def fastest_that_is_right(
     measurer: Measurer,
     bounds: Bounds,
     first: int,
+    ending: Ending = NO_END,
 ) -> Generator[Event, None, Outcome]:
-    """smaller: of a size in a range, the unit at others than the largest, which count as much. first: of `tune`"""
+    """smaller: of a size in a range, the unit at others than the largest, which count as much. first: of `tune`
+    ending: when it is over, no further kernel is measured; the fastest is still tested"""
     yield telling.working(f"measuring {telling.place.name}", 0, len(written.variants))
     rejected: Counter[str] = Counter()
     plain = None if smaller else plain_us(unit, measurer)
@@ -63,6 +66,7 @@ def fastest_that_is_right(
         trials=bounds.trials,
         worth_us=plain,
         first=first,
+        over=lambda: ending.is_over,
     )
     for one, us in [*tuned.measured_us, *tuned.again_us]:
         yield telling.timed(one.candidate, us)

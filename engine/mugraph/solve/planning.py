@@ -11,6 +11,7 @@ from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.plans.tf32 import asking
 from mugraph.units.biases import with_biases_back
 from mugraph.units.layouts import with_usual_layouts
+from mugraph.units.written_last import reading_usual, written_by_kernels
 
 Step = KernelStep | PlainCalls
 
@@ -33,10 +34,11 @@ def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int,
 
 def _as_recorded(region: Region, steps: Sequence[Step]) -> list[Step]:
     """Where no kernel adds the bias of a convolution, PyTorch's call does; where none reads its result channels last,
-    it is in the usual order."""
+    it is in the usual order, and so is what other calls read."""
     kernels_read = {value for step in steps if isinstance(step, KernelStep) for value in step.unit.inputs.values()}
     calls = [step.calls for step in steps if isinstance(step, PlainCalls)]
-    plain = iter(with_biases_back(region, with_usual_layouts(region, calls, kernels_read)))
+    back = with_biases_back(region, with_usual_layouts(region, calls, kernels_read))
+    plain = iter(reading_usual(region, back, written_by_kernels(region, calls)))
     found = [PlainCalls(next(plain)) if isinstance(step, PlainCalls) else step for step in steps]
     return [step for step in found if not isinstance(step, PlainCalls) or step.calls]
 

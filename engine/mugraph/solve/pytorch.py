@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from mugraph.baseline.cost import baseline, turned_us
 from mugraph.baseline.estimate import Baseline
@@ -16,7 +17,7 @@ from mugraph.search.schedules.cost import estimate_library_us, least_us
 from mugraph.solve.telling import Place
 from mugraph.targets import Target
 from mugraph.units.grouped_heads import Grouped, as_written
-from mugraph.units.layouts import usual_and_turned
+from mugraph.units.layouts import as_recorded, usual_and_turned
 from mugraph.units.ranged import calls_at, values_at
 
 
@@ -50,11 +51,13 @@ def kept_us(region: Region, calls: Sequence[Call], size: Point | None, target: T
     """Of calls that PyTorch runs beside the kernels: as the user's code has them; and as they are made there. As
     `stays_us`."""
     usual, turned = usual_and_turned(region, calls)
+    values, lying = as_recorded(region.values, turned)
+    region = replace(region, values=values)
     written, grouped = as_written(region, usual)
     stays = stays_us(region, written, size, target)
     if stays is None:
         return None
-    gains = _turning_gains_us(turned, region.values, target) + _grouping_gains_us(grouped, region.values, target)
+    gains = _turning_gains_us(turned, values, lying, target) + _grouping_gains_us(grouped, values, target)
     return stays, stays.eager_us - gains
 
 
@@ -67,10 +70,14 @@ def _grouping_gains_us(grouped: Sequence[Grouped], values: Mapping[int, TensorIn
     )
 
 
-def _turning_gains_us(calls: Sequence[Call], values: Mapping[int, TensorInfo], target: Target) -> float:
-    """What is saved by convolutions channels last, the copies of their operands counted. calls: in the usual order"""
+def _turning_gains_us(
+    calls: Sequence[Call], values: Mapping[int, TensorInfo], lying: Collection[int], target: Target
+) -> float:
+    """What is saved by convolutions channels last, the copies of their operands counted, but for those that lie so.
+    calls: in the usual order"""
     return sum(
-        baseline([call], values, call.outputs, target).eager_us - turned_us([call], values, target) for call in calls
+        baseline([call], values, call.outputs, target).eager_us - turned_us([call], values, target, lying)
+        for call in calls
     )
 
 

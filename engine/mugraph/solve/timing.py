@@ -4,9 +4,11 @@ With a range, at several of its sizes; what further sizes vary are the largest a
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from pathlib import Path
 
@@ -36,7 +38,7 @@ from mugraph.solve.offering import PEERS_OF, judged
 from mugraph.solve.programs import ProgramText
 from mugraph.solve.pytorch import kept_us, pytorch_us
 from mugraph.solve.tools import Tools
-from mugraph.solve.waiting import waited
+from mugraph.solve.waiting import waited, waited_within
 from mugraph.store import Store
 from mugraph.targets import figures_of
 from mugraph.tune.against import Measurement, Times, against_peers, peer_subjects
@@ -45,6 +47,7 @@ from mugraph.tune.measure import METHOD
 from mugraph.tune.messages import Applied, InputSpec, Subject
 from mugraph.units.ranged import region_at
 
+_log = logging.getLogger("mugraph.solve")
 _EARLY_PART = 24
 """Of the device's memory, that inputs may take: of larger ones two copies would lie on the device, with what each peer
 computes from them, all the while that candidates are measured there."""
@@ -76,8 +79,9 @@ class RegionTimer:
             estimate = self.estimated(plan, results)
             if not estimate.gains:
                 return estimate, None
-        with self.tools.on("code generation"):
-            text = module_text([plan], sources, original_path=self.path, target=self.tools.target, alone=True)
+        text = partial(self._module_text, plan, sources)
+        if self.tools.measurer is None:  # whatever cannot be written is not offered
+            text()
         if plan.region.dynamic is None:
             return (yield from self._timed(plan, plan.region, text, sources, results, ""))
         size = plan.region.dynamic.range
@@ -171,7 +175,7 @@ class RegionTimer:
         self,
         plan: RegionPlan,
         region: Region,
-        text: str,
+        text: Callable[[], str],
         sources: Mapping[str, KernelSource],
         results: Sequence[UnitResult],
         place: str,
@@ -180,7 +184,7 @@ class RegionTimer:
         """Measured at one size.
 
         region: the plan's at this size
-        text:   of its kernel module
+        text:   of its kernel module, where the edited file is not at hand. Raises Rejected
         place:  "b = 16", or ""
         """
         measurer = self.tools.measurer
@@ -191,8 +195,9 @@ class RegionTimer:
         with self.tools.on("code generation"):
             applied = self._applied(plan, sources)
         tf32 = settings_of(region.calls)
-        ours = Subject("mugraph", text, on_tensors(plan), tf32=tf32)
-        if applied is not None:  # one text, whose kernels are compiled once
+        if applied is None:
+            ours = Subject("mugraph", text(), on_tensors(plan), tf32=tf32)
+        else:  # one text, whose kernels are compiled once
             beside = tuple(applied.beside.items())
             ours = Subject("mugraph", applied.module_text, on_tensors(plan), beside=beside, tf32=tf32)
         key = timing_key(ours, specs, self.device, names, applied.text if applied is not None else "")
@@ -204,13 +209,17 @@ class RegionTimer:
         self.begin()
         if self.tools.pool is not None:  # by the time that the device is quiet
             self.tools.pool.compile([*kernels_of_module(ours.source, sources.values())])
-        yield from self.quiet()
+        in_time = yield from self._quiet_in_time()
+        if not in_time:
+            _log.info("%s is compared with the code as it runs alone: torch.compile takes too long", plan.name)
+            names = names[:1]
         yield Working(self.number, f"measuring {plan.name}{where} against {_listed(names)}")
         eager = Subject("eager", region_source(region), FUNCTION, tf32=tf32)
-        peers = self.tools.peers.measurer if self.tools.peers is not None else measurer
+        peers = self.tools.peers.measurer if self.tools.peers is not None and in_time else measurer
         measured = against_peers(ours, eager, specs, peers, applied=applied, names=names)
         timing = _timing(measured)
-        if self.store is not None and timing.speedup is not None and not self.cancelled():  # then it may lack some
+        lacks = self.cancelled() or not in_time
+        if self.store is not None and timing.speedup is not None and not lacks:
             self.store.put(key, remember_timing(timing, measured.reason))
         return judged(timing, self.tools.compare_with), measured.reason
 
@@ -224,7 +233,7 @@ class RegionTimer:
         """Compile what the region will be compared with, while it is searched: with a range, at the largest size. Once;
         and not before it is clear that something has to be searched or measured."""
         region, self._expected = self._expected, None
-        if self.tools.peers is None or region is None:
+        if self.tools.peers is None or region is None or self._is_too_late_for_peers:
             return
         specs = _specs(self._scales, region)
         memory = device_memory()
@@ -244,9 +253,33 @@ class RegionTimer:
         """Of the plan's inputs, none larger than what PyTorch's code was compiled with."""
         return {value: min(one, self._scales.get(value, one)) for value, one in input_scales(plan).items()}
 
-    def quiet(self) -> Generator[Event, None, None]:
-        """Wait until nothing compiles on the device."""
-        yield from waited(self.tools, self.number, self.cancelled)
+    def _quiet_in_time(self) -> Generator[Event, None, bool]:
+        """Wait until nothing compiles on the device. Where a kernel has to be faster than the code as it runs, and the
+        file's time is over, what still compiles is given up: false then."""
+        tools = self.tools
+        if not self._may_lack_peers:
+            yield from waited(tools, self.number, self.cancelled)
+            return True
+        may_be_ready = tools.peers is None or not self._is_too_late_for_peers or tools.peers.is_ready
+        if may_be_ready and (yield from waited_within(tools, self.number, self.cancelled)):
+            return True
+        if tools.peers is not None:
+            tools.peers.release()
+        return False
+
+    @property
+    def _may_lack_peers(self) -> bool:
+        return self.tools.compare_with == "code" and "max-autotune" not in self._peer_names
+
+    @property
+    def _is_too_late_for_peers(self) -> bool:
+        """What is not compiled yet is left out: the user waits, and no kernel is offered or not because of it."""
+        return self._may_lack_peers and self.tools.file_time.is_too_late_for_peers
+
+    def _module_text(self, plan: RegionPlan, sources: Mapping[str, KernelSource]) -> str:
+        """Takes seconds for a whole model. Raises Rejected."""
+        with self.tools.on("code generation"):
+            return module_text([plan], sources, original_path=self.path, target=self.tools.target, alone=True)
 
     def _applied(self, plan: RegionPlan, sources: Mapping[str, KernelSource]) -> Applied | None:
         """What the program calls once this region alone is replaced; None where its file's text is not at hand, or

@@ -88,6 +88,8 @@ class Tools:
         """What lies on the device for a file that is done with. What PyTorch still compiles for it is given up."""
         self.tester.release()
         if self.measurer is not None:
+            if self.measurer.ran_users_code:  # a region was compared there: it knows the file as it was
+                self.measurer.end()
             self.measurer.release()
         if self.peers is not None:
             self.peers.release()

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
+from typing import TypeVar
 
-from mugraph.events import Event, UnitResult
+from mugraph.events import Event, SearchReport, UnitResult
 from mugraph.ir.region import SearchUnit
 from mugraph.options import Bounds
 from mugraph.protocol.settings import CompareWith
 from mugraph.solve.ending import Ending
-from mugraph.solve.search_unit import solve
+from mugraph.solve.lowering import lowering_of
+from mugraph.solve.search_unit import Searched, searched, solve
 from mugraph.solve.telling import Place
 from mugraph.solve.tools import Tools
 from mugraph.targets import Target
 from mugraph.verification.float_test import FloatTester
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,16 @@ class Solved:
     it may be another, so it is not for other runs"""
 
     result: UnitResult
+    events: tuple[Event, ...]
+    spent_s: Mapping[str, float]
+    shortened: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """As Solved, of a search alone. found: the unit's result where there is nothing to measure"""
+
+    found: Searched | UnitResult
     events: tuple[Event, ...]
     spent_s: Mapping[str, float]
     shortened: bool = False
@@ -54,22 +68,65 @@ class UnitTask:
         return replace(self, bounds=bounds, shortened=bounds != self.bounds, stops_at=stops_at)
 
     def run(self) -> Solved:
+        tools, ending = self._tools(), Ending(self.stops_at)
+        events, result = _run(
+            solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller, most_us=self.most_us, ending=ending)
+        )
+        return Solved(result, events, tools.lap(), self._is_shortened(ending, result.search))
+
+    def search(self) -> Found:
+        """Without the tests, for a unit that is measured elsewhere. But whether the program is what its calls compute
+        is seen here: PyTorch needs no device for it, and it takes as long as to measure some kernels."""
+        tools, ending = self._tools(), Ending(self.stops_at)
+        steps = searched(
+            self.unit,
+            self.place,
+            tools,
+            self.bounds,
+            smaller=self.smaller,
+            most_us=self.most_us,
+            ending=ending,
+            measured=True,
+        )
+        events, found = _run(steps)
+        if isinstance(found, Searched):
+            with tools.on("verification"), tools.tester.until(ending.left_s):
+                found = replace(found, lowering=lowering_of(self.unit, self.smaller, self.place, tools))
+        report = found.search if isinstance(found, UnitResult) else found.ranked.report
+        return Found(found, events, tools.lap(), self._is_shortened(ending, report))
+
+    def _tools(self) -> Tools:
         tools = _tools(self.target, self.compare_with)
         if tools.run_number != self.run_number:
             tools.begin_run()
             tools.run_number = self.run_number
         tools.lap()
-        ending = Ending(self.stops_at)
-        steps = solve(
-            self.unit, self.place, tools, self.bounds, smaller=self.smaller, most_us=self.most_us, ending=ending
-        )
-        events: list[Event] = []
-        while True:
-            try:
-                events.append(next(steps))
-            except StopIteration as end:
-                shortened = (self.shortened or ending.is_near) and end.value.search.out_of_time
-                return Solved(end.value, tuple(events), tools.lap(), shortened)
+        return tools
+
+    def _is_shortened(self, ending: Ending, report: SearchReport) -> bool:
+        return (self.shortened or ending.is_near) and report.out_of_time
+
+
+@dataclass(frozen=True)
+class SearchTask:
+    """The search of a unit that is tested and measured by whoever has the device."""
+
+    unit: UnitTask
+
+    def within(self, left_s: float, stops_at: float = inf) -> SearchTask:
+        return SearchTask(self.unit.within(left_s, stops_at))
+
+    def run(self) -> Found:
+        return self.unit.search()
+
+
+def _run(steps: Generator[Event, None, R]) -> tuple[tuple[Event, ...], R]:
+    events: list[Event] = []
+    while True:
+        try:
+            events.append(next(steps))
+        except StopIteration as end:
+            return tuple(events), end.value
 
 
 @cache

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import CodeType
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -143,9 +144,23 @@ class Session:
         if entry.picture is not None and entry.picture.around.autocast and len(partition.kept()) == before:
             how = autocast_words(entry.picture.around)
             self.fail(entry, f"was called under autocast ({how}), where generated kernels do not run", "unsupported")
-        elif not some and (why := no_region(scope)) is not None:
+        elif not some and (why := no_region(scope) or self.elsewhere(entry, scope)) is not None:
             self.without_region.append(why)
         self.count(tape, scope)
+
+    def elsewhere(self, entry: Entry, scope: Scope) -> str | None:
+        """Where the code is that the entry runs; None where some of it is in the file."""
+        if any(map(scope.is_in_file, scope.tape.activations)):
+            return None
+        method = getattr(self.namespace.get(entry.owner or ""), "forward", None)
+        code = getattr(method, "__code__", None)
+        if not isinstance(code, CodeType) or Path(code.co_filename).resolve() == Path(self.source.path).resolve():
+            return None
+        place = f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
+        return (
+            f"{entry.function} runs no code of this file: it is in {place}; kernels are found in the file that has the "
+            "code, with shapes of its own or those of a run (mugraph record -- python PROGRAM)"
+        )
 
     def run(self, entry: Entry) -> None:
         """Leaves the tape of one run in the recorder. Raises what the user's code raises, or CannotBuild."""

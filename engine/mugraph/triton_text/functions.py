@@ -218,7 +218,7 @@ def expand_dims(of: Arithmetic, input: Any, axis: Any) -> Tile:
         rank = len(tile.shape) + 1
         place = at % rank
         shape = (*tile.shape[:place], 1, *tile.shape[place:])
-        tile = rearranged(tile, shape, partial(np.expand_dims, axis=place + 1))
+        tile = rearranged(tile, shape, partial(np.expand_dims, axis=place - rank))
     return tile
 
 
@@ -258,7 +258,12 @@ def permute(of: Arithmetic, input: Any, *dims: Any) -> Tile:
     if sorted(order) != list(range(len(tile.shape))):
         raise Wrong("type", f"{list(order)} is no order of the dimensions of a tile of shape {list(tile.shape)}")
     shape = tuple(tile.shape[at] for at in order)
-    return rearranged(tile, shape, partial(np.transpose, axes=(0, *(at + 1 for at in order))))
+
+    def moved(array: NDArray[Any]) -> NDArray[Any]:
+        of_blocks = array.ndim - len(order)
+        return np.transpose(array, (*range(of_blocks), *(of_blocks + at for at in order)))
+
+    return rearranged(tile, shape, moved)
 
 
 def reshape(of: Arithmetic, input: Any, *shape: Any, can_reorder: Any = False) -> Tile:
@@ -270,7 +275,7 @@ def reshape(of: Arithmetic, input: Any, *shape: Any, can_reorder: Any = False) -
         raise Wrong("type", f"a tile of shape {list(tile.shape)} is reshaped to {list(sizes)}")
 
     def shaped(array: NDArray[Any]) -> NDArray[Any]:
-        return array.reshape(array.shape[0], *sizes)
+        return array.reshape(*array.shape[: array.ndim - len(tile.shape)], *sizes)
 
     return rearranged(tile, sizes, shaped)
 

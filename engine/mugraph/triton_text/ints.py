@@ -1,7 +1,9 @@
 """Integers and masks of a tile, for many blocks at once, kept as they are written: a sum of parts, each of which varies
 along few dimensions. `base + row[:, None] * stride + column[None, :]` is three small arrays, not a tile.
 
-The first dimension of every array runs over blocks; its size is 1 where all of them have the same numbers.
+The first dimension of every array runs over blocks; its size is 1 where all of them have the same numbers. Where a
+launch is looked at as a whole (boxes.py), several dimensions do, one for each digit of a block's number: those before
+the tile's own.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Ints:
-    """The sum of its parts; each has one dimension more than `shape`, and size 1 where it does not vary."""
+    """The sum of its parts; each has dimensions of blocks before those of `shape`, size 1 where it does not vary."""
 
     shape: Shape
     parts: tuple[Array, ...]
@@ -67,7 +69,9 @@ def times(a: Ints, b: Ints, shape: Shape, kind: str) -> Ints:
 
 def covers(a: NDArray[Any], b: NDArray[Any]) -> bool:
     """Does `a` vary along every dimension that `b` varies along?"""
-    return all(m > 1 or n == 1 for m, n in zip(a.shape, b.shape, strict=True))
+    rank = max(a.ndim, b.ndim)
+    one, two = ((1,) * (rank - array.ndim) + array.shape for array in (a, b))
+    return all(m > 1 or n == 1 for m, n in zip(one, two, strict=True))
 
 
 def extent(offsets: Ints, mask: Bools | None) -> tuple[Array, Array, Mask]:

@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.triton_text.boxes import surveyed_in_one
 from mugraph.triton_text.calls import CALLS, Call
 from mugraph.triton_text.functions import cdiv, next_power_of_2
 from mugraph.triton_text.hosts import host_builtin, host_math, number_of
@@ -163,7 +164,7 @@ class LauncherRun:
         launch = Launch(self.world, len(self.world.steps), function, given, (sizes[0], sizes[1], sizes[2]), line, _run)
         self.world.steps.append(launch)
         self.launches.append(launch)
-        launch.survey()
+        launch.survey(surveyed_in_one)
 
     def _decorated(self, function: Function, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments that decorators give: of the configuration that this run is of, and by heuristics."""

@@ -120,6 +120,8 @@ class Memory:
 
     def unwritten(self, before: int) -> int | None:
         """The first element that nothing writes before this step."""
+        if any(layer.step < before and layer.owners.fills(self.size) for layer in self.layers):
+            return None
         runs = [layer.owners.runs for layer in self.layers if layer.step < before and not layer.adds]
         starts = np.concatenate([one.starts for one in runs]) if runs else np.zeros(0, np.int64)
         ends = np.concatenate([one.ends for one in runs]) if runs else starts

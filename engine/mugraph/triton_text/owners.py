@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.triton_text.ints import Bools, Ints
+from mugraph.triton_text.lattice import Lattice
 
 Flat = NDArray[np.int64]
 
@@ -50,6 +51,15 @@ class Owners:
 
     _waiting: list[Runs] = field(default_factory=list[Runs])
     _runs: Runs | None = None
+    _lattice: Lattice | None = None
+
+    def lay_out(self, lattice: Lattice) -> None:
+        """What all blocks write: no element twice."""
+        self._lattice = lattice
+
+    def fills(self, size: int) -> bool:
+        """Is it known at once that all elements are written?"""
+        return self._lattice is not None and self._lattice.fills(size)
 
     def add(self, runs: Runs) -> Twice | None:
         """What one statement writes, in some blocks: no element twice."""
@@ -85,6 +95,8 @@ class Owners:
 
     @property
     def runs(self) -> Runs:
+        if self._lattice is not None and self._runs is None:
+            self._runs = Runs(*self._lattice.runs())
         if self._waiting:
             self.settle()
         if self._runs is None:
@@ -94,6 +106,8 @@ class Owners:
 
     def of(self, places: Flat) -> Flat:
         """1 + the block that writes each element, 0 for none."""
+        if self._lattice is not None:
+            return self._lattice.of(places)
         runs = self.runs
         if not runs.starts.size:
             return np.zeros(places.shape, np.int64)
@@ -126,6 +140,8 @@ class Owners:
 
     def by(self, block: int) -> Flat:
         """The elements that a block writes, or adds to."""
+        if self._lattice is not None:
+            return self._lattice.by(block)
         if self._runs is None and self._waiting:
             return np.unique(np.concatenate([one.places(one.blocks == block) for one in self._waiting]))
         return self.runs.places(self.runs.blocks == block)

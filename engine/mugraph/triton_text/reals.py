@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite, isnan, log
 from typing import Any
 
@@ -231,6 +232,7 @@ class Reals:
         return places, levels[a.state]
 
 
+@lru_cache(maxsize=4096)
 def _spelled(value: float) -> float:
     """The number that is meant by log2(e), or ln 2, in the digits that a float32 holds, times a simple one."""
     if any(base == LOGARITHM for base, _ in read(value).halves):

@@ -40,8 +40,12 @@ def _reduced(shape: Shape, axes: tuple[int, ...], keep: bool) -> Shape:
     return tuple(1 if at in axes else n for at, n in enumerate(shape) if keep or at not in axes)
 
 
-def _dropped(axes: tuple[int, ...], keep: bool) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    return lambda array: array if keep else array.reshape([n for at, n in enumerate(array.shape) if at - 1 not in axes])
+def _dropped(shape: Shape, axes: tuple[int, ...], keep: bool) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    def drop(array: NDArray[Any]) -> NDArray[Any]:
+        of_blocks = array.ndim - len(shape)
+        return array.reshape([n for at, n in enumerate(array.shape) if at - of_blocks not in axes])
+
+    return (lambda array: array) if keep else drop
 
 
 def summed(of: Arithmetic, input: Any, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Any:
@@ -49,7 +53,7 @@ def summed(of: Arithmetic, input: Any, axis: Any = None, keep_dims: bool = False
     if isinstance(tile, Pointers):
         raise Wrong("type", "pointers are added up")
     axes = _axes(tile, axis)
-    shape, drop = _reduced(tile.shape, axes, keep_dims), _dropped(axes, keep_dims)
+    shape, drop = _reduced(tile.shape, axes, keep_dims), _dropped(tile.shape, axes, keep_dims)
     if isinstance(tile, Floats):
         kind = kind_of(dtype, tile.kind)
         if of.reals is None or tile.real is None:
@@ -62,8 +66,8 @@ def summed(of: Arithmetic, input: Any, axis: Any = None, keep_dims: bool = False
     if not is_known(whole):
         return Ints(shape, ())
     found = whole.whole()
-    for at in axes:
-        found = found.sum(at + 1, keepdims=True) * (tile.shape[at] if found.shape[at + 1] == 1 else 1)
+    for at in (axis - len(tile.shape) for axis in axes):
+        found = found.sum(at, keepdims=True) * (tile.shape[at] if found.shape[at] == 1 else 1)
     return Ints(shape, (drop(found),), whole.kind)
 
 
@@ -80,7 +84,7 @@ def extreme(op: str) -> Function:
             raise Unreadable(f"indices of tl.{op} are not read")
         tile = of.tile(input)
         axes = _axes(tile, axis)
-        shape, drop = _reduced(tile.shape, axes, keep_dims), _dropped(axes, keep_dims)
+        shape, drop = _reduced(tile.shape, axes, keep_dims), _dropped(tile.shape, axes, keep_dims)
         if isinstance(tile, Floats):
             if of.reals is None or tile.real is None:
                 return Floats(shape, tile.kind, None)
@@ -94,8 +98,8 @@ def extreme(op: str) -> Function:
         if not is_known(whole):
             return Ints(shape, ())
         found = whole.whole()
-        for at in axes:
-            found = found.max(at + 1, keepdims=True) if op == "max" else found.min(at + 1, keepdims=True)
+        for at in (axis - len(tile.shape) for axis in axes):
+            found = found.max(at, keepdims=True) if op == "max" else found.min(at, keepdims=True)
         return Ints(shape, (drop(found),), whole.kind)
 
     return function
@@ -106,14 +110,14 @@ def cumsum(of: Arithmetic, input: Any, axis: Any = 0, reverse: bool = False, dty
     (at,) = _axes(tile, axis)
 
     def turned(array: NDArray[Any]) -> NDArray[Any]:
-        return np.flip(array, at + 1) if reverse else array
+        return np.flip(array, at - len(tile.shape)) if reverse else array
 
     if isinstance(tile, Floats):
         if of.reals is None or tile.real is None:
             return Floats(tile.shape, tile.kind, None)
         return Floats(tile.shape, tile.kind, of.reals.cumsum(tile.real.each(turned), at + 1).each(turned))
     whole = of.ints(tile)
-    found = (turned(turned(whole.whole()).cumsum(at + 1)),) if is_known(whole) else ()
+    found = (turned(turned(whole.whole()).cumsum(at - len(tile.shape))),) if is_known(whole) else ()
     return Ints(tile.shape, found, whole.kind)
 
 

@@ -30,7 +30,7 @@ _TOGETHER = 1 << 18
 """Elements of the largest tile of the blocks that are run side by side."""
 _MATERIAL = 1 << 21
 """Elements of addresses that are written down at once."""
-_REACH = 1 << 31
+REACH = 1 << 31
 """Elements that an address of 32 bits reaches."""
 _READ = 1 << 24
 """Elements that are looked up in what is not written whole, at most, for one launch."""
@@ -168,9 +168,12 @@ class Launch:
     def blocks(self) -> int:
         return prod(self.grid)
 
-    def survey(self) -> None:
-        """Raises Wrong and Unreadable."""
+    def survey(self, in_one: Callable[[Launch], bool] = lambda _: False) -> None:
+        """in_one: looks at all blocks together, and says whether that was enough (boxes.py). Raises Wrong and
+        Unreadable."""
         self._done = np.zeros(self.blocks, np.bool_)
+        if in_one(self):
+            return
         for self.again in (False, True):
             if self.again and not self.written & self.also_read:
                 break
@@ -222,7 +225,7 @@ class Launch:
     ) -> None:
         self.largest = max(self.largest, prod(offsets.shape))
         low, high = around(offsets)
-        doubtful = np.flatnonzero((low < 0) | (high >= min(memory.size, _REACH if offsets.kind == "int32" else inf)))
+        doubtful = np.flatnonzero((low < 0) | (high >= min(memory.size, REACH if offsets.kind == "int32" else inf)))
         if not doubtful.size:
             return
         if len(low) > 1:
@@ -238,7 +241,7 @@ class Launch:
             block = int(blocks[at] if len(bad) > 1 else blocks[0])
             reason = f"{self.named(block)} {what} {memory.element(place)}"
             raise Wrong("bounds", reason, where=self.where(block, memory, place))
-        if offsets.kind == "int32" and some.any() and int(high.max(initial=0, where=some)) >= _REACH:
+        if offsets.kind == "int32" and some.any() and int(high.max(initial=0, where=some)) >= REACH:
             raise Wrong("bounds", f"an address in {memory.name} does not fit into 32 bits")
 
     def each_place(

@@ -81,7 +81,8 @@ def of_shape(tile: Tile, shape: Shape) -> Tile:
         return tile
 
     def padded(array: NDArray[Any]) -> NDArray[Any]:
-        return array.reshape(array.shape[0], *(1,) * extra, *array.shape[1:]) if extra else array
+        of_blocks = array.ndim - len(own)
+        return array.reshape(*array.shape[:of_blocks], *(1,) * extra, *array.shape[of_blocks:]) if extra else array
 
     return rearranged(tile, shape, padded)
 
@@ -105,7 +106,7 @@ def stretched(tile: Tile) -> Tile:
     """With arrays that have all elements of the tile, for a rearrangement that mixes dimensions."""
 
     def full(array: NDArray[Any]) -> NDArray[Any]:
-        return np.broadcast_to(array, (array.shape[0], *tile.shape))
+        return np.broadcast_to(array, (*array.shape[: array.ndim - len(tile.shape)], *tile.shape))
 
     match tile:
         case Ints(shape, parts, kind) if len(parts) > 1:
@@ -129,6 +130,10 @@ class Arithmetic:
 
     def __init__(self, reals: Reals | None, *, takes_tf32: bool = True) -> None:
         self.reals, self._takes_tf32 = reals, takes_tf32
+
+    def whole(self, value: Ints | Bools) -> NDArray[Any]:
+        """All of it in one array."""
+        return value.whole()
 
     def tile(self, value: Any, kind: str = "float32") -> Tile:
         """A number of Python as a tile without dimensions."""
@@ -167,7 +172,7 @@ class Arithmetic:
             case Ints():
                 return Ints(tile.shape, tile.parts, kind or tile.kind)
             case Bools():
-                whole = (tile.whole().astype(np.int64),) if is_known(tile) else UNKNOWN
+                whole = (self.whole(tile).astype(np.int64),) if is_known(tile) else UNKNOWN
                 return Ints(tile.shape, whole, kind or "int32")
             case _:
                 raise Unreadable("a floating-point number is used as an integer")
@@ -178,7 +183,7 @@ class Arithmetic:
             case Bools():
                 return tile
             case Ints():
-                return Bools(tile.shape, (tile.whole() != 0,) if is_known(tile) else UNKNOWN)
+                return Bools(tile.shape, (self.whole(tile) != 0,) if is_known(tile) else UNKNOWN)
             case _:
                 raise Unreadable("a floating-point number is used as a truth value")
 
@@ -211,7 +216,11 @@ class Arithmetic:
             case "*":
                 return times(one, two, shape, kind)
             case _:
-                return Ints(shape, (_each(op, one.whole(), two.whole()),), kind)
+                return Ints(shape, self._parts(op, one, two), kind)
+
+    def _parts(self, op: str, a: Ints, b: Ints) -> tuple[NDArray[np.int64], ...]:
+        """Of what is no sum and no product. a, b: of one shape"""
+        return (_each(op, self.whole(a), self.whole(b)),)
 
     def _of_bools(self, op: str, a: Bools, b: Bools, shape: Shape) -> Bools:
         one, two = of_shape(a, shape), of_shape(b, shape)
@@ -221,8 +230,8 @@ class Arithmetic:
             return Bools(shape, ())
         if op in ("&", "*"):
             return every(shape, [*one.parts, *two.parts])
-        whole = one.whole() | two.whole() if op == "|" else one.whole() ^ two.whole()
-        return Bools(shape, (whole,))
+        x, y = self.whole(one), self.whole(two)
+        return Bools(shape, (x | y if op == "|" else x ^ y,))
 
     def _of_floats(self, op: str, a: Any, b: Any, shape: Shape) -> Floats:
         one, two = self.floats(a), self.floats(b)
@@ -265,11 +274,11 @@ class Arithmetic:
         holds = _COMPARISONS[op]
         if op in ("<", "<=", ">", ">=") and isinstance(one, Ints) and isinstance(two, Ints):
             # As a rule a mask leaves something out in the last of many blocks alone.
-            (low, high), (least, most) = _ends(one), _ends(two)
+            (low, high), (least, most) = ends(one), ends(two)
             always, ever = holds(high, least) and holds(low, most), holds(low, most) or holds(high, least)
             if always or not ever:
                 return Bools(shape, (np.full((1,) * (len(shape) + 1), bool(always)),))
-        x, y = (value.whole().astype(np.int64, copy=False) for value in (one, two))
+        x, y = (self.whole(value).astype(np.int64, copy=False) for value in (one, two))
         return Bools(shape, (holds(x, y),))
 
     def _floats_compared(self, op: str, a: Floats, b: Floats, shape: Shape) -> Bools:
@@ -317,9 +326,9 @@ class Arithmetic:
     def inverted(self, value: Tile) -> Tile:
         match value:
             case Bools(shape, parts):
-                return Bools(shape, (~value.whole(),) if parts else ())
+                return Bools(shape, (~self.whole(value),) if parts else ())
             case Ints(shape, parts, kind):
-                return Ints(shape, (~value.whole(),) if parts else (), kind)
+                return Ints(shape, (~self.whole(value),) if parts else (), kind)
             case _:
                 raise Wrong("type", "~ stands before a floating-point number")
 
@@ -368,12 +377,12 @@ class Arithmetic:
             assert isinstance(x, Bools)
             assert isinstance(y, Bools)
             known = is_known(x) and is_known(y) and is_known(mask)
-            return Bools(shape, (np.where(mask.whole(), x.whole(), y.whole()),) if known else ())
+            return Bools(shape, (np.where(*map(self.whole, (mask, x, y))),) if known else ())
         first, second = (of_shape(self.ints(v), shape) for v in (one, two))
         assert isinstance(first, Ints)
         assert isinstance(second, Ints)
         known = is_known(first) and is_known(second) and is_known(mask)
-        whole = (np.where(mask.whole(), first.whole(), second.whole()),) if known else ()
+        whole = (np.where(*map(self.whole, (mask, first, second))),) if known else ()
         return Ints(shape, whole, _wider(first, second))
 
 
@@ -401,7 +410,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-def _ends(value: Ints) -> tuple[int, int]:
+def ends(value: Ints) -> tuple[int, int]:
     """No number of any block is less, or more: the parts on their own."""
     return sum(int(part.min()) for part in value.parts), sum(int(part.max()) for part in value.parts)
 

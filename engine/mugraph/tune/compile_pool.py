@@ -6,8 +6,10 @@ behind others: max-autotune may be timing its choices meanwhile, and must not wa
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from types import TracebackType
 from typing import Self
 
@@ -36,8 +38,10 @@ class CompilePool:
         self._start = start
         self._count = count
         self._every: list[ChildProcess] = []
-        self._idle: list[ChildProcess] = []
-        self._known: dict[_Item, str | None] = {}
+        self._idle: queue.LifoQueue[ChildProcess] = queue.LifoQueue()
+        self._asked: dict[_Item, Future[str | None]] = {}
+        self._threads: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
         self.spent = Stopwatch()
 
     def __enter__(self) -> Self:
@@ -61,7 +65,7 @@ class CompilePool:
 
     def forget(self) -> None:
         """What is known of subjects."""
-        self._known.clear()
+        self._asked = {}
 
     def compile(
         self,
@@ -70,36 +74,52 @@ class CompilePool:
         done: Callable[[int], None] | None = None,
     ) -> list[str | None]:
         """done: called with the number compiled so far."""
-        new = [item for item in dict.fromkeys(subjects) if item not in self._known]
-        self._hire(min(self._count, len(new)))
-        finished = 0
-        found: dict[_Item, str | None] = {}
-
-        def one(item: _Item) -> None:
-            nonlocal finished
-            child = self._idle.pop()
-            try:
-                reply = child.ask(Warm(*item), timeout_s)
-            finally:
-                self._idle.append(child)
-            finished += 1
-            if done is not None:
-                done(finished)
-            found[item] = reply.reason if isinstance(reply, Failure) else None
-            if not (isinstance(reply, Failure) and reply.fatal):  # a process that has died may not do so again
-                self._known[item] = found[item]
-
+        asked = self.ask(subjects, timeout_s)
+        new = {future for future in asked if not future.done()}
         if new:
-            with self.spent.on("compilation"), ThreadPoolExecutor(max(1, len(self._idle))) as threads:
-                list(threads.map(one, new))
-        return [found[item] if item in found else self._known[item] for item in subjects]
+            with self.spent.on("compilation"):
+                for number, _ in enumerate(as_completed(new), 1):
+                    if done is not None:
+                        done(number)
+        return [future.result() for future in asked]
+
+    def ask(self, subjects: Sequence[_Item], timeout_s: float = 60) -> list[Future[str | None]]:
+        """Have them compiled, after what was asked for before, without waiting."""
+        with self._lock:
+            found = {item: self._asked[item] for item in dict.fromkeys(subjects) if item in self._asked}
+        new = [item for item in dict.fromkeys(subjects) if item not in found]
+        if new:
+            self._hire(min(self._count, len(new)))
+            threads = self._threads = self._threads or ThreadPoolExecutor(self._count, "mugraph-compile")
+            with self._lock:  # one that fails at once is forgotten after it is known
+                made = {item: threads.submit(self._compiled, item, timeout_s) for item in new}
+                self._asked |= made
+            found |= made
+        return [found[item] for item in subjects]
+
+    def _compiled(self, item: _Item, timeout_s: float) -> str | None:
+        child, asked = self._idle.get(), self._asked
+        try:
+            reply = child.ask(Warm(*item), timeout_s) if self._every else Failure("it was given up", fatal=True)
+        finally:
+            self._idle.put(child)
+        if isinstance(reply, Failure) and reply.fatal:  # a process that has died may not do so again
+            with self._lock:
+                asked.pop(item, None)
+        return reply.reason if isinstance(reply, Failure) else None
 
     def _hire(self, count: int) -> None:
         while len(self._every) < count:
             self._every.append(self._start())
-            self._idle.append(self._every[-1])
+            self._idle.put(self._every[-1])
 
     def close(self) -> None:
-        for child in self._every:
+        every, threads = self._every, self._threads
+        self._every, self._threads = [], None
+        if threads is not None:
+            threads.shutdown(wait=False, cancel_futures=True)
+        for child in every:
             child.close()
-        self._every, self._idle = [], []
+        if threads is not None:  # what was being compiled has failed with its process
+            threads.shutdown()
+        self._idle, self._asked = queue.LifoQueue(), {}

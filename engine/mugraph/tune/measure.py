@@ -109,6 +109,10 @@ class Measurer:
         self._kept[subject.name] = (subject, tuple(inputs), reply)
         return not isinstance(reply, Failure)
 
+    def is_kept(self, subject: Subject) -> bool:
+        kept = self._kept.get(subject.name)
+        return kept is not None and kept[0] == subject and self._child.running
+
     def forget(self) -> None:
         """What was kept."""
         if self._kept:
@@ -122,9 +126,9 @@ class Measurer:
             self._ask(Drop(()), REPLAY_S)
 
     def _ask(self, request: Request, timeout_s: float) -> Reply:
-        with contextlib.suppress(Unavailable):  # which the question is told; nobody waits for it to import
+        with contextlib.suppress(Unavailable), self.spent.on("waiting"):  # which the question is told
             self._child.start()
-        with _turn(request), self.spent.on("measuring"):
+        with _turn(request, self.spent), self.spent.on("measuring"):
             reply = self._child.ask(request, timeout_s)
         if isinstance(reply, Failure) and reply.fatal:  # what was kept is gone with the process
             self._kept.clear()
@@ -232,9 +236,10 @@ class Measurer:
                 results[name] = summarise(timed.samples[name]) if isinstance(timed, Timed) else _refused(timed)
 
     def _dropped(self, names: tuple[str, ...]) -> None:
-        if names:
-            self._ask(Drop(names), REPLAY_S)
-        self._kept.clear()
+        """But for what is kept: a region may be compared once more."""
+        others = tuple(name for name in names if name not in self._kept)
+        if others:
+            self._ask(Drop(others), REPLAY_S)
 
     def _prepare(
         self,
@@ -259,16 +264,16 @@ class Measurer:
         return reply
 
 
-def _turn(request: Request) -> contextlib.AbstractContextManager[None]:
+def _turn(request: Request, spent: Stopwatch) -> contextlib.AbstractContextManager[None]:
     """What is timed has the device alone. torch.compile is on it for moments only, but for the mode that measures."""
     match request:
         case Replay() | CallEach():
-            return turn(alone=True)
+            return turn(alone=True, spent=spent)
         case Prepare():
             compiler = request.subject.compiler
-            return contextlib.nullcontext() if compiler == "default" else turn(alone=compiler != "none")
+            return contextlib.nullcontext() if compiler == "default" else turn(alone=compiler != "none", spent=spent)
         case Agree():
-            return turn(alone=False)
+            return turn(alone=False, spent=spent)
         case _:
             return contextlib.nullcontext()
 

@@ -14,16 +14,16 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
 from mugraph import child_log
 from mugraph.pickled import read_frame, write_frame
+from mugraph.tune.device_errors import is_fatal, one_line
 from mugraph.tune.messages import (
     Agree,
-    Agreed,
     CallEach,
     Drop,
     Enter,
@@ -45,14 +45,10 @@ _log = logging.getLogger("mugraph.tune")
 COMPILES = "--compiles"
 BEHIND = "--behind"
 _NICE = 10
-_SPARE = 2
-"""Times as much memory as is known to be needed has to be free."""
 _LEAST_PART = 4
 _ROUND_S = 0.012
 """Where a round takes longer, there are fewer of them, but no fewer than this part of those asked for: the median of
 longer samples is as sure."""
-# What CUDA says when the context is gone, or may be: nothing measured in this process afterwards can be believed.
-_FATAL = ("cuda error", "illegal memory access", "misaligned address", "launch failure", "device-side assert")
 
 
 def main() -> int:
@@ -89,20 +85,6 @@ def _begun() -> Callable[[], None]:
 
     up = inductor.begin()
     return lambda: inductor.make_ready(up)
-
-
-def one_line(error: BaseException) -> str:
-    """An exception as one sentence: its type and the first line of what it says."""
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__
-
-
-def is_fatal(error: BaseException) -> bool:
-    """Whether the CUDA context may be broken. Running out of memory or of shared memory leaves it whole."""
-    if type(error).__name__ in ("OutOfMemoryError", "OutOfResources", "CompilationError"):
-        return False
-    text = f"{type(error).__name__} {error}".lower()
-    return type(error).__name__ == "AcceleratorError" or any(mark in text for mark in _FATAL)
 
 
 class _Worker:
@@ -161,39 +143,13 @@ class _Worker:
         return Ok(time.perf_counter() - begun)
 
     def _agree(self, request: Agree) -> Reply:
-        """The subject's difference from the reference, both compared with the reference in double precision. Each
-        rounds in its own places, and in a deep region PyTorch's own error is more than a few units in the last
-        place."""
+        from mugraph.tune.agreeing import agree
         from mugraph.tune.subjects import load
 
-        torch, timing = self._torch, self._timing
         self._set(request.subject)
-        generator = torch.Generator(device="cuda").manual_seed(1)
-        inputs = timing.make_inputs(request.inputs, generator)
-        mine = load(request.subject, self._folder)
-        reference = load(request.reference, self._folder)
-        with torch.no_grad():
-            found = timing.tensors_of(mine(*inputs))
-            eager = timing.tensors_of(reference(*inputs))
-            try:
-                self._needs_room(inputs, eager)
-                exact = timing.tensors_of(reference(*(x.double() for x in inputs)))
-            except RuntimeError as error:  # an operator that knows no doubles, or too little memory
-                if is_fatal(error):
-                    raise
-                _log.info("the original is compared in its own precision, not in double precision: %s", one_line(error))
-                exact = eager
-        torch.cuda.synchronize()
-        if len(eager) != len(found):
-            return Failure(f"{len(found)} results where the original gives {len(eager)}")
-        each: list[Agreed] = []
-        for one, other, truth in zip(found, eager, exact, strict=True):
-            error, own = timing.relative_error(one, truth), timing.relative_error(other, truth)
-            # A few units in the last place of the outputs' own type, against the largest value of the output.
-            rounding = 8 * torch.finfo(other.dtype).eps if other.dtype.is_floating_point else 0.0
-            limit = 3 * own + max(rounding, 1e-5)
-            each.append(Agreed(error <= limit, error, limit))
-        return max(each, key=lambda agreed: agreed.error / agreed.limit)
+        generator = self._torch.Generator(device="cuda").manual_seed(1)
+        mine, reference = (load(one, self._folder) for one in (request.subject, request.reference))
+        return agree(mine, reference, request.inputs, generator)
 
     def _set(self, subject: Subject) -> None:
         """What is compiled, captured and called from now on takes TF32 where the subject's program does. All that are
@@ -201,16 +157,6 @@ class _Worker:
         from mugraph.trace.run.tf32 import take
 
         take(subject.tf32)
-
-    def _needs_room(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
-        """Raises RuntimeError where the reference in double precision, with a value besides, could take the memory that
-        other processes need."""
-        torch = self._torch
-        needed = sum(8 * tensor.numel() for tensor in (*inputs, *results, *results))
-        torch.cuda.empty_cache()
-        free, _ = torch.cuda.mem_get_info()
-        if needed * _SPARE > free:
-            raise RuntimeError(f"double precision takes {needed >> 20} MiB, and {free >> 20} MiB are free")
 
     def _prepare(self, request: Prepare) -> Reply:
         from mugraph.tune import inductor

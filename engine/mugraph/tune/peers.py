@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Sequence
 
 from mugraph.tune.measure import Measurer
@@ -32,15 +33,36 @@ class Peers:
         self._thread: threading.Thread | None = None
         self._used = False
         self._stopped = threading.Event()
+        self._began = time.monotonic()
+        self._begun: tuple[tuple[Subject, ...], tuple[InputSpec, ...]] = (), ()
+
+    @property
+    def seconds(self) -> float:
+        """Since they were begun."""
+        return time.monotonic() - self._began
+
+    @property
+    def times_itself(self) -> bool:
+        """Whether a compiler is among them that times its own choices on the device."""
+        return any(subject.compiler not in ("none", "default") for subject in self._begun[0])
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether all that was begun last is compiled, and is kept for a comparison."""
+        return bool(self._begun[0]) and self.done(0) and all(map(self.measurer.is_kept, self._begun[0]))
 
     def begin(self, subjects: Sequence[Subject], inputs: Sequence[InputSpec]) -> None:
-        """Compile these, in the background. What an earlier region left is given up."""
+        """Compile these, in the background. What an earlier region left is given up; what is ready stays."""
+        begun = tuple(subjects), tuple(inputs)
+        if begun == self._begun and self.is_ready:
+            return
         self._used = True
+        self._began, self._begun = time.monotonic(), begun
         self._stopped.set()
         self._stopped = threading.Event()
         self._thread = threading.Thread(
             target=self._compile,
-            args=(tuple(subjects), tuple(inputs), self._thread, self._stopped),
+            args=(*self._begun, self._thread, self._stopped),
             name="mugraph-peers",
             daemon=True,
         )

@@ -33,6 +33,8 @@ HOPELESS = 1.5
 gains a part of that, and estimates were wrong by more."""
 UNLIKELY, FEW = 2.0, 4
 """Where even the best is expected to take so many times what it has to be faster than, a few are measured first."""
+EACH_S = 0.5
+"""Seconds that a kernel takes to be compiled, beside others, and measured, about."""
 TRIED = 5
 """Schedules of one topology that are wrong on the device before its others are given up: a fault of a schedule, or of
 its compilation, is of one or two; rounding of the topology's, or of a library's kernel in it, of all."""
@@ -118,10 +120,21 @@ def first_of(variants: Sequence[Variant], worth_us: float) -> int:
     return FEW if best > UNLIKELY * worth_us else MEASURED
 
 
-def compiled_ahead(program: TensorProgram, variants: Sequence[Variant], pool: CompilePool) -> None:
+def first_within(left_s: float, first: int) -> int:
+    """The same, where only so many seconds are left for it."""
+    return first if left_s >= first * EACH_S else min(first, max(FEW, int(left_s / EACH_S)))
+
+
+def compiled_ahead(
+    program: TensorProgram, variants: Sequence[Variant], pool: CompilePool, *, waits: bool = True
+) -> None:
     """What `tune` begins with, without a tuner of its own, in other processes: they leave the device alone, so it need
-    not be quiet yet."""
-    pool.compile([(variant.subject, _specs(program, variant)) for variant in variants])
+    not be quiet yet. waits: until they are compiled"""
+    subjects = [(variant.subject, _specs(program, variant)) for variant in variants]
+    if waits:
+        pool.compile(subjects)
+    else:
+        pool.ask(subjects)
 
 
 def tune(
@@ -138,6 +151,7 @@ def tune(
     first: int = MEASURED,
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] = never,
+    over: Callable[[], bool] = never,
 ) -> Tuned:
     """Measure variants of one program, as a tuner asks for them, and return the fastest that are right.
 
@@ -153,23 +167,25 @@ def tune(
     worth_us: what they have to be faster than, if that is known
     first:    measured before it is asked whether any can be fast enough, at most
     progress: called with (measured, of how many)
+    over:     no further one is measured, once a few were; what is fastest so far is tested
     """
-    batch = _Batch(program, measurer, pool, worth_us, progress, cancelled)
+    batch = _Batch(program, measurer, pool, worth_us, progress, cancelled, over)
     tuner = tuner or ModelThenWalk(variants, around, _text, _estimate)
     while not cancelled() and not is_hopeless(batch.best_us, worth_us):
         left = inf if trials is None else trials - len(batch.known)
-        asked = tuner.ask() if left > 0 else ()
+        asked = tuner.ask() if left > 0 and not batch.is_over else ()
         if not asked:
             break
         asked = asked if left >= len(asked) else asked[: int(left)]
         begun = len(asked) if batch.known else min(first, len(asked))
         told = batch.measure(asked[:begun])
-        if not is_hopeless(batch.best_us, worth_us):
+        if not is_hopeless(batch.best_us, worth_us) and not batch.is_over:
             told += batch.measure(asked[begun:])
         tuner.tell(told)
     ranked = sorted(batch.times, key=lambda pair: pair[1].median_us)
     hopeless = is_hopeless(batch.best_us, worth_us)
-    again = _again(program, ranked[:COMPARED], measurer) if not hopeless else ranked[:COMPARED]
+    settled = hopeless or batch.is_over
+    again = _again(program, ranked[:COMPARED], measurer) if not settled else ranked[:COMPARED]
     refused = batch.refused
     return Tuned(
         tuple((variant, summary.median_us) for variant, summary in batch.times),
@@ -226,10 +242,16 @@ class _Batch:
     worth_us: float | None
     progress: Callable[[int, int], None] | None
     cancelled: Callable[[], bool]
+    over: Callable[[], bool] = never
     times: list[tuple[Variant, Summary]] = field(default_factory=list[tuple[Variant, Summary]])
     refused: list[tuple[Variant, str]] = field(default_factory=list[tuple[Variant, str]])
     known: dict[str, float | None] = field(default_factory=dict[str, float | None])
     """Texts -> microseconds; None where there is no time."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether as many were measured as there is time for: a few at least."""
+        return len(self.times) >= FEW and self.over()
 
     @property
     def best_us(self) -> float | None:
@@ -246,7 +268,7 @@ class _Batch:
         kernels = [(v.subject, _specs(self.program, v)) for v in chosen]
         results = self.measurer.measure_kernels(kernels, rounds=12, best_us=self.worth_us)
         for variant in chosen:
-            if self.cancelled():
+            if self.cancelled() or self.is_over:
                 break
             if self.progress is not None:
                 tried = len(self.times) + len(self.refused)

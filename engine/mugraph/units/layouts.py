@@ -2,9 +2,10 @@
 
 cuDNN's kernels for the tensor cores read and write channels last. What lies in the usual order they turn around, or are
 slower with; torch.compile turns the operand of convolutions in two dimensions, and so do we: in a call before the
-convolution. The kernel that follows reads what it gets by its strides, and writes the program's own. Where something
-else reads the result the convolution stays as it was recorded. (The weight is turned by PyTorch, in the call: it may
-change between two calls.)
+convolution. The kernel that follows reads what it gets by its strides, and writes the program's own; or, where only
+kernels and such convolutions read that, writes channels last as well: the call that turns it copies nothing then. Where
+something else reads the result the convolution stays as it was recorded. (The weight is turned by PyTorch, in the call:
+it may change between two calls.)
 
 Measured on an H200 (KernelBench's sizes, the operand's copy counted): 1.1 to 1.4 times faster with several taps. With
 one tap, or with groups, it is slower, and in three dimensions nothing was measured.
@@ -28,7 +29,7 @@ FASTER: Ranks = frozenset({2})
 """Where it is expected to be faster."""
 POSSIBLE: Ranks = frozenset({2, 3})
 _FORMATS = {2: "torch.channels_last", 3: "torch.channels_last_3d"}
-_TARGET = "Tensor.contiguous"
+TARGET = "Tensor.contiguous"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Turned:
         """The copy of the operand, and the convolution that reads it."""
         usual, new = self.usual, {value: value for value in operands(self.usual)} | {self.operand: self.number}
         options: dict[str, Argument] = {"memory_format": Symbol(_FORMATS[self.rank])}
-        return Call(_TARGET, (Ref(self.operand),), options, (self.number,), usual.range), _renumbered(usual, new)
+        return Call(TARGET, (Ref(self.operand),), options, (self.number,), usual.range), _renumbered(usual, new)
 
 
 def turnable(region: Region, ranks: Ranks = POSSIBLE, left: Collection[int] = ()) -> tuple[Turned, ...]:
@@ -62,7 +63,7 @@ def turnable(region: Region, ranks: Ranks = POSSIBLE, left: Collection[int] = ()
     if region.dynamic is not None:
         return ()
     returned = {live.value for live in region.live_outs}
-    first = 1 + max(_numbers(region), default=-1)
+    first = 1 + max(numbers_in(region), default=-1)
     found: list[Turned] = []
     for position, call in enumerate(region.calls):
         rank = WINDOW_DIMS.get(canonical(call.target), 0)
@@ -76,8 +77,11 @@ def turnable(region: Region, ranks: Ranks = POSSIBLE, left: Collection[int] = ()
     return tuple(found)
 
 
-def with_channels_last(region: Region, chosen: Collection[Turned]) -> Region:
-    """The region with these of its convolutions channels last. Its values keep their numbers."""
+def with_channels_last(region: Region, chosen: Collection[Turned], written: Collection[int] = ()) -> Region:
+    """The region with these of its convolutions channels last. Its values keep their numbers.
+
+    written: operands that the kernels that make them write so
+    """
     turned = {id(one.usual): one for one in chosen}
     if not turned:
         return region
@@ -90,12 +94,14 @@ def with_channels_last(region: Region, chosen: Collection[Turned]) -> Region:
         calls += one.calls()
         for value, number in ((one.operand, one.number), (one.result, one.result)):
             values[number] = _last(values[value])
+        if one.operand in written:
+            values[one.operand] = _last(values[one.operand])
     return replace(region, calls=tuple(calls), values=values)
 
 
 def read_by_calls(parts: Sequence[Part]) -> set[int]:
     """Values that something else than a kernel reads, if each search unit has one."""
-    return {value for part in parts for call in _plain(part) for value in operands(call)}
+    return {value for part in parts for call in plain_calls(part) for value in operands(call)}
 
 
 def with_usual_layouts(
@@ -107,22 +113,22 @@ def with_usual_layouts(
     region: as recorded. kernels_read: values
     """
     every = [call for step in plain for call in step]
-    found = _turned(region, every)
+    found = turned_pairs(region, every)
     restored = [(call, usual) for call, usual in found if usual.outputs[0] not in kernels_read]
     back = {id(call): usual for call, usual in restored}
     gone = {value for call, usual in restored for value in {*operands(call)} - {*operands(usual)}}
     read = {value for call in every for value in operands(call)}
     copied = [call.outputs[0] for call, _ in found if id(call) not in back and call.outputs[0] in read]
     turned = {id(call) for call, _ in found}
-    least = 1 + max((*_numbers(region), *region.values, *(n for call in every for n in call.outputs)), default=-1)
+    least = 1 + max((*numbers_in(region), *region.values, *(n for call in every for n in call.outputs)), default=-1)
     copies = {result: least + at for at, result in enumerate(copied)}
 
     def calls(step: Sequence[Call]) -> Iterator[Call]:
         for call in step:
             if gone.isdisjoint(call.outputs):
-                yield _reading(back.get(id(call), call), copies)
+                yield reading(back.get(id(call), call), copies)
                 for result in copies.keys() & {*call.outputs} if id(call) in turned else ():
-                    yield Call(_TARGET, (Ref(result),), {}, (copies[result],), call.range)
+                    yield Call(TARGET, (Ref(result),), {}, (copies[result],), call.range)
 
     return [tuple(calls(step)) for step in plain]
 
@@ -130,17 +136,25 @@ def with_usual_layouts(
 def usual_and_turned(region: Region, calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
     """Calls that PyTorch runs as they would be without turning; and of them the convolutions that are turned."""
     (usual,) = with_usual_layouts(region, [calls])
-    return list(usual), [call for _, call in _turned(region, calls)]
+    return list(usual), [call for _, call in turned_pairs(region, calls)]
 
 
-def _turned(region: Region, calls: Sequence[Call]) -> list[tuple[Call, Call]]:
+def as_recorded(values: Mapping[int, TensorInfo], turned: Sequence[Call]) -> tuple[dict[int, TensorInfo], set[int]]:
+    """What was recorded of the operands of convolutions that are turned, in place of what kernels write; and those
+    operands that kernels write channels last. turned: as `usual_and_turned` gives them"""
+    found = {operands(call)[0]: values[operands(call)[0]] for call in turned}
+    written = {value for value, info in found.items() if not _is_usual(info)}
+    return {**values, **{value: _in_usual_order(found[value]) for value in written}}, written
+
+
+def turned_pairs(region: Region, calls: Sequence[Call]) -> list[tuple[Call, Call]]:
     """Convolutions channels last, each with what it was without. What the user's own calls turn has a number of the
     region."""
-    recorded = set(_numbers(region))
+    recorded = set(numbers_in(region))
     copies = {
         call.outputs[0]: operands(call)[0]
         for call in calls
-        if call.target == _TARGET and "memory_format" in call.kwargs and recorded.isdisjoint(call.outputs)
+        if call.target == TARGET and "memory_format" in call.kwargs and recorded.isdisjoint(call.outputs)
     }
     found: list[tuple[Call, Call]] = []
     for call in calls:
@@ -150,7 +164,7 @@ def _turned(region: Region, calls: Sequence[Call]) -> list[tuple[Call, Call]]:
     return found
 
 
-def _reading(call: Call, usual: Mapping[int, int]) -> Call:
+def reading(call: Call, usual: Mapping[int, int]) -> Call:
     read = operands(call)
     return _renumbered(call, {value: usual.get(value, value) for value in read}) if usual.keys() & read else call
 
@@ -160,14 +174,14 @@ def _renumbered(call: Call, new: Mapping[int, int]) -> Call:
     return replace(call, args=args, kwargs={name: renumbered(one, new) for name, one in call.kwargs.items()})
 
 
-def _numbers(region: Region) -> Iterator[int]:
+def numbers_in(region: Region) -> Iterator[int]:
     for call in region.calls:
         yield from (*operands(call), *call.outputs)
     for live in region.live_ins:
         yield live.value
 
 
-def _plain(part: Part) -> Sequence[Call]:
+def plain_calls(part: Part) -> Sequence[Call]:
     """Calls of it that PyTorch makes."""
     return part.calls if isinstance(part, PlainCalls) else part.views
 
@@ -183,7 +197,7 @@ def _gains(call: Call, rank: int, region: Region, left: Collection[int]) -> bool
     images = source, result = values[x.value], values[call.outputs[0]]
     if any(len(info.shape) != rank + 2 for info in images) or not _is_usual(source):
         return False
-    if not _is_usual(replace(result, strides=_usual(result.shape)) if result == _last(result) else result):
+    if not _is_usual(_in_usual_order(result) if result == _last(result) else result):
         return False
     taps = prod(values[weight.value].shape[2:])
     floats = {info.dtype for info in images} <= {"f16", "bf16", "f32"}
@@ -197,6 +211,10 @@ def _is_usual(info: TensorInfo) -> bool:
 
 def _usual(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(prod(shape[dim + 1 :]) for dim in range(len(shape)))
+
+
+def _in_usual_order(info: TensorInfo) -> TensorInfo:
+    return replace(info, strides=_usual(info.shape))
 
 
 def _last(info: TensorInfo) -> TensorInfo:

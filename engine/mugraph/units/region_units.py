@@ -12,6 +12,7 @@ from mugraph.units.layouts import FASTER, Ranks, read_by_calls, turnable, with_c
 from mugraph.units.own_names import with_own_names
 from mugraph.units.part_views import with_views
 from mugraph.units.ranged import ranged_units
+from mugraph.units.written_last import written_last
 
 
 def cut_region(
@@ -21,20 +22,30 @@ def cut_region(
     with what is known of the values that only parts make.
 
     refused: as `ranged_units` takes it
-    turned:  convolutions that are computed channels last where only kernels read them
+    turned:  convolutions that are computed channels last where only kernels read them. What kernels make for these is
+             written so
     """
     left = {next(iter(values)) for values in refused if len(values) == 1}
     apart = with_biases_apart(with_grouped_heads(region), left)
     alone = without_biases(region, apart)
     without = [frozenset(alone.get(value, value) for value in values) for values in refused]
     chosen = turnable(apart, turned, {alone.get(value, value) for value in left})
+    written: frozenset[int] | None = None
     while True:
-        whole = with_channels_last(apart, chosen)
+        whole = with_channels_last(apart, chosen, written or ())
         parts = with_own_names(ranged_units(whole, without)[0])
         misread = read_by_calls(parts)
-        if misread.isdisjoint(one.result for one in chosen):
+        if not misread.isdisjoint(one.result for one in chosen):
+            chosen, written = tuple(one for one in chosen if one.result not in misread), None
+            continue
+        may_be = written_last(whole, parts, chosen)
+        if written is None:
+            written = may_be
+            if written:
+                continue
+        if written <= may_be:
             return with_views(replace(region, values=whole.values), parts), parts
-        chosen = tuple(one for one in chosen if one.result not in misread)
+        written &= may_be
 
 
 def reasons_against(region: Region) -> tuple[str, ...]:

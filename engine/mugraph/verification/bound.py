@@ -12,7 +12,7 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.verification.evaluate import evaluate_program
 from mugraph.verification.execute import execute_kernels
-from mugraph.verification.forms import Elements, FormArithmetic, Unbounded, difference
+from mugraph.verification.forms import NO_ROOTS, Elements, FormArithmetic, Unbounded, difference
 from mugraph.verification.primes import P, Q
 
 _MOST_REPETITIONS = 128
@@ -71,6 +71,8 @@ def earned_bound(
     target: of the bound. Where the program alone has too many terms for it, nothing else is counted, and no bound is
     claimed: a candidate of fewer terms loses nothing but a number.
     """
+    if any("sqrt" in op.kind.primitives for ops in (program.ops, *(block.ops for block, _ in kernels)) for op in ops):
+        raise Unbounded(NO_ROOTS)  # which would show after all that is below them was counted
     first = _Program(program, rng, by_form)
     if target is not None:
         first.check_alone(target)

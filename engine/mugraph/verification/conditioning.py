@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import log2
+from math import log2, prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,9 @@ MOST = 4.0
 _SINGLE = COMPUTED["f32"].epsilon
 _FEW_BITS = 3
 """Of the mantissa of a number that is stored in eight."""
-_DRAWS = 64
+_DRAWS, _LEAST_DRAWS = 64, 8
+_ELEMENTS = 1 << 20
+"""Of the largest value, of all draws: of large ones fewer draws say as much."""
 _LEFT = 1 / 16
 """Of numbers that cancel."""
 
@@ -207,9 +209,11 @@ def _drawn(program: TensorProgram, rng: np.random.Generator) -> Mapping[str, Rea
     """[2 * draws, *tensor.shape]: normal numbers, then numbers that cancel."""
     home, numbers = homes(program), meant(program)
     placed: dict[str, Reals] = {}
+    largest = max(prod(program.sizes[axis] for axis in op.axes) for op in program.ops)
+    draws = min(_DRAWS, max(_LEAST_DRAWS, _ELEMENTS // largest))
     for number, name in enumerate(sorted(set(home.values()))):
         tensor = program.tensor(name)
-        shape = (_DRAWS, *tensor.shape(program.sizes))
+        shape = (draws, *tensor.shape(program.sizes))
         normal = rng.standard_normal(shape)
         mirrored = _mirrored(program, tensor, rng.standard_normal(shape), -1.0 if number % 2 else 1.0, rng)
         both = np.concatenate((normal, mirrored))

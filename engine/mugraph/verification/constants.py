@@ -98,18 +98,20 @@ def _decimal(size: float) -> Fraction | None:
 def _fraction(exact: Fraction, near: Fraction) -> Fraction | None:
     """The simplest fraction, times a power of two, at most `near` (relative) away; None if that is no simple one."""
     power = exact.numerator.bit_length() - exact.denominator.bit_length()
-    rest = target = exact / Fraction(2) ** power  # between 1/2 and 2
+    # In whole numbers: a Fraction finds a common divisor at every step.
+    over, under = exact.numerator << max(-power, 0), exact.denominator << max(power, 0)  # between 1/2 and 2
+    rest, divisor = over, under
     above, below, above_before, below_before = 1, 0, 0, 1
     while True:
-        whole = rest.numerator // rest.denominator
+        whole, left = divmod(rest, divisor)
         above, above_before = whole * above + above_before, above
         below, below_before = whole * below + below_before, below
-        if above and abs(Fraction(above, below) - target) <= near * target:
+        if above and abs(above * under - over * below) * near.denominator <= near.numerator * over * below:
             simple = _odd(above) * _odd(below) <= _SMALL
             return Fraction(above, below) * Fraction(2) ** power if simple else None
-        if rest == whole or above * below > _LONG:
+        if not left or above * below > _LONG:
             return None
-        rest = 1 / (rest - whole)
+        rest, divisor = divisor, left
 
 
 def _halves(value: Fraction, *, whole: bool = False) -> Counter[Base]:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from math import nan, prod
 from pathlib import Path
 from typing import Any, cast
@@ -36,7 +36,7 @@ from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scen
 from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.float_specials import SPECIALS, trouble
 from mugraph.verification.interpreter import patch_interpreter
-from mugraph.verification.judge import Compared
+from mugraph.verification.judge import Compared, trouble_by_more
 from mugraph.verification.lowering.run import beside_calls
 from mugraph.verification.near import Near
 from mugraph.verification.pieces import Piece, pieces
@@ -45,8 +45,8 @@ from mugraph.verification.torch_reference import outputs
 
 _log = logging.getLogger("mugraph.verification")
 
-_DRAWS, _MORE_DRAWS = 4, 12
-"""Of a piece; and further ones, where few of its elements are wrong."""
+_DRAWS = 4
+"""Of a piece, to begin with."""
 _PIECE = 1 << 25
 """Elements of the largest value of a piece: it is drawn many times over, and so takes seconds."""
 _WHOLE = 3
@@ -171,11 +171,7 @@ class _Run:
             even = _even(program) if self.scenario == "normal" else None
             drawn = [draw[name] for draw in draws]
             compared = Compared(result.to(torch.float64), exact[name], eager[name], drawn, result.dtype, even)
-            trouble = compared.trouble()
-            if trouble is not None and compared.is_at_few_elements:
-                for number in range(_DRAWS, _DRAWS + _MORE_DRAWS):
-                    drawn.append(beside.drawn(number, piece)[name])
-                trouble = replace(compared, draws=drawn).trouble()
+            trouble = trouble_by_more(compared, lambda number, name=name: beside.drawn(number, piece)[name])
             if trouble is not None:
                 ours, others = squares[name].errors
                 told = f"; on the whole by {ours:.2g}, where eager PyTorch is by {others:.2g}" if ours == ours else ""

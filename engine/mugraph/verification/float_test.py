@@ -26,6 +26,7 @@ from mugraph.ir.tensors import Tensor
 from mugraph.one_thread import with_one_thread
 from mugraph.scratch import Scratch, inside, scratch
 from mugraph.sharing import turn
+from mugraph.stopwatch import Stopwatch
 from mugraph.verification.float_results import FloatResult, LoweringResult, result_of
 
 Device = Literal["interpreter", "cuda"]
@@ -77,6 +78,8 @@ class FloatTester:
         self._owes = False
         self._number = 0
         self._until = inf
+        self.spent = Stopwatch()
+        """Where the seconds count that it waits for the device."""
 
     def __enter__(self) -> Self:
         return self
@@ -157,7 +160,7 @@ class FloatTester:
             "seed": seed,
             "shapes": dict(shapes or {}),
         }
-        with turn(alone=False) if self.device == "cuda" else nullcontext():
+        with turn(alone=False, spent=self.spent) if self.device == "cuda" else nullcontext():
             answer = self._ask(json.dumps(request).encode() + b"\n")
         if isinstance(answer, str):
             return FloatResult(False, answer)

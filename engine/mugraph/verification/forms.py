@@ -30,6 +30,9 @@ Terms = frozenset[int]
 """The exponents that occur, as residues mod Q; {0} for a polynomial."""
 
 
+NO_ROOTS = "sqrt is outside Theorem 2"
+
+
 class Unbounded(Exception):
     """Theorem 2 does not cover the graph, or says nothing usable; the message says why."""
 
@@ -116,7 +119,7 @@ class FormArithmetic:
         return _each(self._mul, 2)(a, _each(self._reciprocal, 1)(b))
 
     def sqrt(self, a: Elements) -> Elements:
-        raise Unbounded("sqrt is outside Theorem 2")
+        raise Unbounded(NO_ROOTS)
 
     def exp(self, a: Elements) -> Elements:
         return _each(self._exp, 1)(a)

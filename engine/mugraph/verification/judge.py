@@ -10,15 +10,16 @@ What it allows is measured: `draws` are runs of the program with random errors w
 or 3, 3 and 3 times what eager PyTorch's own rounding makes of it, where that is more. And errors may not lean to one
 side (`leaning`): roundings of thousands of numbers even out, a factor of 1.001 or n - 1 for n does not.
 
-Where few elements are wrong, more draws are asked. An element that dominates its row's mean square is wrong with it: in
-what is divided by the root, both errors are of one size and cancel in half of the draws, and in all of four at some of
-millions of elements.
+Where few elements or slices are wrong, more draws are asked. An element that dominates its row's mean square is wrong
+with it: in what is divided by the root, both errors are of one size and cancel in half of the draws, and in all of four
+at some of millions of elements. And a row that has one error, as of a minimum that is added to many numbers, is one
+number: of a thousand of them four draws have small errors at some.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -31,6 +32,8 @@ _LEANING = 6.0
 _FEW = 16  # elements, of which a root mean square says little
 _SHARE = 100  # one of so many elements is few
 _PRIOR = 4.0  # draws that the neighbours of an element count for
+_MORE = (12, 48)  # draws that are asked, one lot after the other
+_HELD = 1 << 30  # elements of all draws; of large outputs the second lot has as many as the first
 
 
 @dataclass(frozen=True)
@@ -58,10 +61,8 @@ class Compared:
         rms, eager_rms = float(ours.square().mean().sqrt()), float(eager.square().mean().sqrt())
         if rms > max(OVERALL, EAGER * eager_rms):
             return f"is wrong by {rms:.2g} times what rounding explains"
-        for dim, count in self._slices(ours):
-            means, eager_means = (_means(one.square(), dim).sqrt() for one in (ours, eager))
-            excess = means / (EAGER * eager_means).clamp_min(SLICE)
-            if count >= _FEW and float(excess.max()) > 1:
+        for dim, excess, means in self._excess(ours, eager):
+            if float(excess.max()) > 1:
                 at = int(excess.argmax())
                 return f"is wrong by {float(means[at]):.2g} times what rounding explains at {at} of dimension {dim}"
         peak = float(ours.abs().max())
@@ -70,12 +71,24 @@ class Compared:
         return self._leaning(ours) if self.even is not None else None
 
     @property
-    def is_at_few_elements(self) -> bool:
-        """Is it wrong at single elements, of which a few draws may tell too small a spread?"""
+    def is_at_few_places(self) -> bool:
+        """Is it wrong at single elements or slices, of which a few draws may tell too small a spread?"""
         if not bool(torch.isfinite(self.result[self._known]).all()):
             return False
-        wrong = int((self._scaled(self.result).abs() > self._peak(self._scaled(self.eager))).sum())
-        return 0 < wrong <= self.result.numel() // _SHARE + 1
+        ours, eager = self._scaled(self.result), self._scaled(self.eager)
+        wrong = int((ours.abs() > self._peak(eager)).sum())
+        if wrong:
+            return wrong <= ours.numel() // _SHARE + 1
+        # A slice may be one number: a row's minimum, that is added to other numbers along the row.
+        slices = [(int((excess > 1).sum()), len(excess)) for _, excess, _ in self._excess(ours, eager)]
+        return any(some for some, _ in slices) and all(some <= size // _SHARE + 1 for some, size in slices)
+
+    def _excess(self, ours: Tensor, eager: Tensor) -> Iterator[tuple[int, Tensor, Tensor]]:
+        """Of the slices along each dimension: their root mean squares as parts of what is allowed, and themselves."""
+        for dim, count in self._slices(ours):
+            if count >= _FEW:
+                means, eager_means = (_means(one.square(), dim).sqrt() for one in (ours, eager))
+                yield dim, means / (EAGER * eager_means).clamp_min(SLICE), means
 
     def _peak(self, eager: Tensor) -> float:
         return max(PEAK, EAGER * float(eager.abs().max()))
@@ -149,6 +162,20 @@ class Compared:
         for dim, size in enumerate(values.shape):
             if 1 < size < values.numel():
                 yield dim, values.numel() // size
+
+
+def trouble_by_more(compared: Compared, drawn: Callable[[int], Tensor]) -> str | None:
+    """What is wrong with the kernel's numbers, by as many draws as it takes to tell. drawn: the draw of a number"""
+    trouble = compared.trouble()
+    for lot in _MORE:
+        if trouble is None or not compared.is_at_few_places:
+            break
+        first = len(compared.draws)
+        held = max(_MORE[0], _HELD // max(1, compared.exact.numel()) - first)
+        more = [drawn(number) for number in range(first, first + min(lot, held))]
+        compared = replace(compared, draws=[*compared.draws, *more])
+        trouble = compared.trouble()
+    return trouble
 
 
 def _by(what: str, lean: float) -> str:

@@ -18,6 +18,7 @@ _THIN_BITS = 11
 _THIN_TERMS = 1 << 12  # a residue (below 2^31) times a part (at most 2^10): so many add up exactly in float64
 _THIN_ROWS = 64  # at a time: they stay in a cache
 _FEW = 2048  # elements: two more calls cost more than the divisions
+_PIECE = 1 << 15  # elements that a power is computed of at a time
 _DIRECT = 1 << 18  # dots of at most so many products are multiplied out, larger ones go to matmul
 
 
@@ -31,13 +32,25 @@ def mod(x: Residues, prime: int) -> Residues:
 
 
 def power(x: Residues, exponent: int, prime: int) -> Residues:
-    """x ** exponent for exponent >= 1, by squaring: about 60 passes over x."""
-    result = x
-    for bit in bin(exponent)[3:]:
-        result = mod(result * result, prime)
-        if bit == "1":
-            result = mod(result * x, prime)
-    return result
+    """x ** exponent for exponent >= 1, by squaring: about 60 passes over x, of a piece that stays in a cache."""
+    flat = np.ascontiguousarray(x).reshape(-1)
+    result = flat.copy()
+    for at in range(0, flat.size, _PIECE):
+        own, found = flat[at : at + _PIECE], result[at : at + _PIECE]
+        rest = np.empty_like(found)
+        for bit in bin(exponent)[3:]:
+            _multiply(found, found, prime, rest)
+            if bit == "1":
+                _multiply(found, own, prime, rest)
+    return result.reshape(x.shape)
+
+
+def _multiply(x: Residues, y: Residues, prime: int, rest: Residues) -> None:
+    """x becomes x y. rest: as large, for numbers on the way"""
+    np.multiply(x, y, out=x)
+    np.floor_divide(x, prime, out=rest)
+    np.multiply(rest, prime, out=rest)
+    np.subtract(x, rest, out=x)
 
 
 def inverse(x: Residues, prime: int) -> Residues:

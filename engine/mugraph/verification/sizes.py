@@ -24,6 +24,9 @@ MOST_WHOLE = 5
 """Elements of an axis without tiles."""
 MOST_ELEMENTS = 1 << 17
 """Of a value of the program: where it had more, axes have fewer. Pooled maps have many axes."""
+_PLAIN = (2, 3), (3, 5)
+"""(tile, size) at the two assignments, of an axis that only tells elements apart, where there are too many of them. No
+graph says how many blocks there are along it: two do, the last one cut short."""
 _MOST_CHANGES = 100
 """Times that axes are made longer."""
 _MOST_LENGTHENED = 12
@@ -70,6 +73,9 @@ def assignments(
     small, large = _parts(free, parted, alone, MOST_WHOLE)
     if _elements(program, _complete(full, large, equal, products).sizes) > MOST_ELEMENTS:
         small, large = _parts(free, parted, alone, 3)
+    if _elements(program, _complete(full, large, equal, products).sizes) > MOST_ELEMENTS:
+        for axis in _plain(program, blocks, relations) & parted - alone:
+            small[axis], large[axis] = _PLAIN
     tensors = [*program.tensors, *(tensor for block, _ in kernels for tensor in block.tensors)]
     masks = mask_groups(program, blocks)
     found: list[Assignment] = []
@@ -83,6 +89,18 @@ def assignments(
             raise Malformed("no small sizes were found that its windows and masks can be tested at")
         found.append(assignment)
     return found[0], found[1]
+
+
+def _plain(program: TensorProgram, blocks: Sequence[BlockGraph], relations: Relations) -> set[str]:
+    """Axes that do nothing but tell elements apart: nothing reduces or loops over them, no mask knows their places,
+    and they are no part of another axis."""
+    ops = [op for graph in (program.ops, *(block.ops for block in blocks)) for op in graph]
+    used = {axis for op in ops for axis in (*op.over, *op.rows, *op.columns)}
+    used.update(axis for block in blocks for axis in block.loop_axes)
+    for axis, parts in relations.products.items():
+        used.update((axis, *parts))
+    equal = relations.equal
+    return {equal.get(axis, axis) for axis in relations.sizes} - {equal.get(axis, axis) for axis in used}
 
 
 def _parts(

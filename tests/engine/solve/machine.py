@@ -31,6 +31,12 @@ class Machine:
     applied: Any = None
     spent: Stopwatch = field(default_factory=Stopwatch)
     seconds: float = 0.0
+    times_itself: bool = True
+    is_ready: bool = True
+
+    def release(self) -> None:
+        self.busy = 0
+        self.log.append("peers given up")
 
     @property
     def measurer(self) -> Machine:
@@ -50,6 +56,9 @@ class Machine:
         self.log.append("compiles")
         self.compiled += [subject for subject, _ in subjects]
         return [None] * len(subjects)
+
+    def ask(self, subjects: Sequence[tuple[Subject, Any]]) -> None:
+        self.compile(subjects)
 
     def _measured(self, us: float) -> Summary:
         assert not self.busy, "something was measured while PyTorch's compilers were at work"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,10 +11,13 @@ from mugraph.events import RegionResult
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Trace
 from mugraph.options import Options
+from mugraph.protocol.settings import CompareWith
+from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.filetime import FileTime
 from mugraph.solve.job import RegionJob
 from mugraph.solve.programs import ProgramText
 from mugraph.solve.tools import Tools
+from mugraph.solve.waiting import PATIENCE_S, waited
 from mugraph.store import Store
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.statistics import Summary
@@ -42,10 +46,14 @@ def machine() -> Machine:
     return Machine()
 
 
-def solved(trace: Trace, machine: Machine, store: Store | None = None) -> RegionResult:
+def solved(
+    trace: Trace, machine: Machine, store: Store | None = None, peers: tuple[str, ...] | None = None
+) -> RegionResult:
+    """peers: that are timed, where a kernel has to be faster than the code as it runs alone"""
     it = cast(Any, machine)
     time = FileTime(50.0, lambda: machine.seconds)
-    tools = Tools(TARGET, it, compiled=True, measurer=it, pool=it, peers=it, file_time=time)
+    tools = Tools(TARGET, it, compiled=True, measurer=it, pool=it, peers=it, file_time=time,
+                  compare_with="code" if peers is not None else "both", timed_peers=peers)  # fmt: skip
     options = Options(budget_s=0.5, max_kernels=1)
     job = RegionJob(
         0,
@@ -64,7 +72,7 @@ def solved(trace: Trace, machine: Machine, store: Store | None = None) -> Region
         try:
             next(steps)
         except StopIteration as end:
-            assert not time.is_over, "what is measured does not count"
+            assert peers is not None or not time.is_over, "what is measured does not count"
             return end.value
 
 
@@ -127,3 +135,77 @@ def test_a_kernel_that_is_known_and_has_no_time_here_is_compared(
     assert machine.log[:2] == ["peers begin", "compiles"]
     assert machine.log.count("peers begin") == 1
     assert machine.log[-1] == "measures"
+
+
+@dataclass
+class Slow(Machine):
+    """A compiler that is at work for `compiles_s`. It times nothing, so kernels may be measured meanwhile."""
+
+    compiles_s: float = 1e9
+    times_itself: bool = False
+    is_ready: bool = False
+    released: bool = False
+
+    def done(self, timeout_s: float | None = None) -> bool:
+        self.seconds += timeout_s or 0.0
+        return self.released or self.seconds >= self.compiles_s
+
+    def release(self) -> None:
+        super().release()
+        self.released = True
+
+    def _measured(self, us: float) -> Summary:
+        self.busy, before = 0, self.seconds
+        found = super()._measured(us)
+        self.seconds = before
+        return found
+
+
+def test_a_compiler_that_takes_too_long_is_left_out_and_the_kernel_is_offered(trace: Trace, tmp_path: Path) -> None:
+    machine, store = Slow(), Store(tmp_path / "kept")
+    result = solved(trace, machine, store, peers=("eager", "torch.compile"))
+    assert result.status == "improved", result.reason
+    assert [subject.name for subject in machine.compared] == ["eager", "mugraph"]
+    assert "peers given up" in machine.log
+    assert 50 * 1.25 <= machine.seconds < 50 * 1.25 + PATIENCE_S + 2
+    assert solved(trace, Slow(compiles_s=0.0), store, peers=("eager", "torch.compile")).timing.peers_us.keys() == {
+        "eager",
+        "torch.compile",
+    }, "what lacks a peer is not kept for other runs"
+
+
+def test_a_compiler_that_is_done_soon_after_the_file_s_time_is_waited_for(trace: Trace) -> None:
+    machine = Slow()
+    machine.compiles_s = 55.0
+    result = solved(trace, machine, peers=("eager", "torch.compile"))
+    assert result.status == "improved", result.reason
+    assert [subject.name for subject in machine.compared] == ["eager", "torch.compile", "mugraph"]
+    assert "peers given up" not in machine.log
+
+
+def test_what_a_kernel_has_to_be_faster_than_is_waited_for(trace: Trace) -> None:
+    machine = Slow()
+    machine.compiles_s = 500.0
+    result = solved(trace, machine)
+    assert result.status == "improved", result.reason
+    assert [subject.name for subject in machine.compared] == ["eager", "torch.compile", "max-autotune", "mugraph"]
+
+
+@pytest.mark.parametrize(
+    ("times_itself", "ends", "compare_with", "waits"),
+    [
+        (False, True, "both", False),
+        (False, False, "code", False),
+        (True, True, "code", True),
+        (False, False, "both", True),
+    ],
+)
+def test_kernels_are_measured_beside_a_compiler_that_times_nothing_where_time_is_short(
+    times_itself: bool, ends: bool, compare_with: CompareWith, waits: bool
+) -> None:
+    machine = Slow(times_itself=times_itself, compiles_s=100.0)
+    tools = Tools(TARGET, cast(Any, machine), peers=cast(Any, machine), compare_with=compare_with)
+    for _ in waited(tools, 0, lambda: False, Ending(1e9) if ends else NO_END):
+        pass
+    assert (machine.seconds >= 100.0) == waits
+    assert machine.seconds > PATIENCE_S

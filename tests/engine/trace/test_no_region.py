@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 TEXT = """
@@ -51,3 +53,34 @@ def test_it_is_said(trace) -> None:
 @pytest.mark.parametrize("name", ["both", "Model.forward", "viewed"])
 def test_nothing_is_said_of_others(trace, name) -> None:
     assert trace(TEXT, qualname=name).notices == ()
+
+
+INHERITED = """
+import torch
+from torch import nn
+
+class Scaled(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x * 2.0, -1)
+"""
+MODEL = """
+class Model(Scaled):
+    pass
+
+
+def get_inputs():
+    return [torch.rand(4, 8)]
+"""
+
+
+def test_a_model_whose_code_is_inherited(trace) -> None:
+    found = trace(INHERITED + MODEL)
+    assert [region.function for region in found.regions] == ["Scaled.forward"]
+
+
+def test_a_model_whose_code_is_in_another_file(trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "scaled.py").write_text(INHERITED)
+    monkeypatch.chdir(tmp_path)
+    found = trace("from scaled import Scaled\n" + MODEL)
+    (said,) = found.notices
+    assert said.startswith("Model.forward runs no code of this file: it is in scaled.py, line 6; kernels are found in")

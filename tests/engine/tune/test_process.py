@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from mugraph.tune.against import WITHOUT_GUARDS, against_peers, peer_subjects
 from mugraph.tune.compile_pool import CompilePool
@@ -139,6 +140,34 @@ def test_compile_pool_asks_once_and_again_only_where_a_process_has_died(tmp_path
     assert first[1] is not None
     assert "ended with status" in first[1]
     assert second == [None, None, "no such instruction", None]
+
+
+def test_what_the_compile_pool_was_asked_for_ahead_is_compiled_once_while_others_wait_for_theirs() -> None:
+    asked: list[str] = []
+
+    class Noting(ChildProcess):
+        def ask(self, request: Any, timeout_s: float) -> Any:
+            asked.append(request.subject.name)
+            return super().ask(request, timeout_s)
+
+    with CompilePool(lambda: Noting(FAKE), workers=2) as pool:
+        ahead = [(subject(f"ahead{number}"), INPUTS) for number in range(6)]
+        futures = pool.ask(ahead)
+        assert pool.compile([(subject("now"), INPUTS), ahead[0]]) == [None, None]
+        assert [future.result(30) for future in futures] == [None] * 6
+        assert pool.compile(ahead) == [None] * 6
+    assert sorted(asked) == [*(f"ahead{number}" for number in range(6)), "now"]
+
+
+def test_the_compile_pool_ends_with_what_it_has_not_compiled() -> None:
+    with CompilePool(lambda: ChildProcess(FAKE), workers=1) as pool:
+        pool.compile([(subject("a"), INPUTS)])
+        (pid,) = pool.pids
+        began = time.monotonic()
+        pool.ask([(subject(f"slow{number}"), INPUTS) for number in range(1000)])
+    assert time.monotonic() - began < 30
+    assert pool.pids == []
+    assert not psutil.pid_exists(pid)
 
 
 def peers(ours: str) -> tuple[Subject, Subject]:

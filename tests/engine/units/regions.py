@@ -56,7 +56,8 @@ def run(region: Region, cut_up: tuple[Part, ...], inputs: dict[str, torch.Tensor
         for name, result in results.items():
             value = unit.outputs[name]
             order = unit.order_of(value)
-            env[value] = result.reshape(in_order(order, region.values[value].shape)).permute(inverse(order))
+            laid = result.reshape(in_order(order, region.values[value].shape)).contiguous()
+            env[value] = laid.permute(inverse(order))
     return env
 
 

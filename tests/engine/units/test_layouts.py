@@ -17,6 +17,7 @@ from mugraph.trace.regions.replay import replay
 from mugraph.units.biases import with_biases_apart, with_biases_back
 from mugraph.units.layouts import POSSIBLE, turnable, with_channels_last, with_usual_layouts
 from mugraph.units.region_units import cut_region
+from mugraph.units.written_last import reading_usual, written_by_kernels
 
 from tests.engine.ops.harness import randn, record
 from tests.engine.units.regions import run
@@ -203,3 +204,57 @@ def test_a_convolution_with_a_rule_is_left_to_pytorch_where_asked_for() -> None:
     steps = [part.calls for part in parts]
     back = [one for step in with_biases_back(cut, with_usual_layouts(cut, steps)) for one in step]
     assert [one for one in back if not canonical(one.target).endswith("view")] == list(region.calls)
+
+
+def residual(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The first result is read by a kernel as well."""
+    first = torch.relu(F.conv_transpose2d(x, w, padding=1) * 3)
+    return torch.relu(F.conv_transpose2d(first, w, padding=1) * 2 + first)
+
+
+def between(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The first result is read by a call as well."""
+    first = torch.relu(F.conv_transpose2d(x, w, padding=1) * 3)
+    return torch.relu(F.conv_transpose2d(first, w, padding=1) * 2) + torch.logcumsumexp(first, 1)
+
+
+def leaving(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    first = torch.relu(F.conv_transpose2d(x, w, padding=1) * 3)
+    return first, torch.relu(F.conv_transpose2d(first, w, padding=1) * 2)
+
+
+@pytest.mark.parametrize(("fn", "nothing"), [(twice, 1), (residual, 1), (between, 0), (leaving, 0)])
+def test_a_kernel_writes_channels_last_for_the_next_convolution(fn: Callable[..., Any], nothing: int) -> None:
+    """nothing: how many calls that turn an operand have nothing to copy"""
+    region = record(fn, SQUARE)
+    cut, parts = cut_region(region)
+    env = run(cut, parts, SQUARE)
+    copies = [call for part in parts for call in part.calls if "memory_format" in call.kwargs]
+    pairs = [(operands(call)[0], call.outputs[0]) for call in copies]
+    assert len(copies) == 2
+    assert all(env[copy].stride(1) == 1 for _, copy in pairs)
+    assert sum(env[value].data_ptr() == env[copy].data_ptr() for value, copy in pairs) == nothing
+    wanted = fn(**SQUARE)
+    for live, expected in zip(region.live_outs, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+        assert cut.values[live.value] == region.values[live.value]
+        torch.testing.assert_close(env[live.value].float(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("fn", [twice, residual])
+@pytest.mark.parametrize("kernels", [(True, True), (True, False), (False, True), (False, False)])
+def test_units_without_a_kernel_read_the_usual_order(fn: Callable[..., Any], kernels: tuple[bool, bool]) -> None:
+    """The first search unit makes what the second convolution reads; the second one reads what that makes."""
+    region = record(fn, SQUARE)
+    cut, parts = cut_region(region)
+    units = [part for part in parts if isinstance(part, SearchUnit)]
+    assert len(units) == len(kernels)
+    kept = [unit for unit, has in zip(units, kernels, strict=True) if has]
+    by_kernels = {value for unit in kept for value in unit.inputs.values()}
+    steps = [part.calls for part in parts if part not in kept]
+    back = with_biases_back(cut, with_usual_layouts(cut, steps, by_kernels))
+    left = iter(reading_usual(cut, back, written_by_kernels(cut, steps)))
+    plan = [part if part in kept else PlainCalls(next(left)) for part in parts]
+    env = run(cut, tuple(plan), SQUARE)
+    (out,) = [live.value for live in region.live_outs]
+    torch.testing.assert_close(env[out].float(), fn(**SQUARE), rtol=1e-4, atol=1e-5)
+    assert env[out].is_contiguous()

@@ -1,4 +1,5 @@
-"""The small sizes that graphs are tested at: every part at least 2, other ones the second time, and not too many."""
+"""The small sizes that graphs are tested at: every part at least 2, other ones the second time, and not too many
+elements. Of axes that only tell elements apart there are two blocks, both times, where there would be too many."""
 
 from __future__ import annotations
 
@@ -36,7 +37,19 @@ def test_parts_are_two_or_more_and_differ(windows: int) -> None:
         assert one.sizes[axis] != two.sizes[axis]
         assert tiles[0][0] != tiles[1][0]
         if axis in grid_axes(block):
-            assert 2 <= tiles[0][1] < tiles[1][1]
+            few = windows == 6 and axis in "bmn"  # which only tell elements apart
+            assert tiles[0][1] == tiles[1][1] == 2 if few else 2 <= tiles[0][1] < tiles[1][1]
+            assert all(found.sizes[axis] % found.tiles[axis] for found in (one, two)) or not few
+
+
+def test_axes_that_are_reduced_keep_their_parts() -> None:
+    """Where there are too many elements."""
+    program = pooled(6)
+    with slow_clock():
+        block = next(iter(Search(program, Limits(seconds=2.0)).run())).block
+    for found in assignments(program, [(block, ("b", "c", "m", "n"))]):
+        assert found.sizes["c"] >= 4
+        assert {found.sizes[axis] for axis in "bmn"} in ({3}, {5})
 
 
 def test_many_axes_are_shorter() -> None:

@@ -38,6 +38,7 @@ def launched(sample: AppliedSample, monkeypatch: pytest.MonkeyPatch) -> list[str
     for entry in entries(sample):
         entry.prepared.clear()
         entry.tried.clear()
+        entry.now.clear()
     for name in kernel_names(sample):
         launch = getattr(sample.kernels, f"launch_{name}")
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mugraph.edit.module.guard_paths import by_members, hoisted, name_for, with_names
+from mugraph.edit.module.guard_paths import by_members, hoisted, members_of, name_for, with_names
 from mugraph.edit.module.masks import masks_of
 from mugraph.edit.module.operator import call, returns
 from mugraph.edit.module.straight import lasting, none_of, straight
@@ -97,10 +97,11 @@ def _read(plan: RegionPlan, scope: Scope, classes: frozenset[str]) -> _Read:
     region = plan.region
     renamed = {name: name if name == "self" else scope.unique(name) for name in arguments(plan)}
     own = own_modules(plan, classes)
-    members = {"self": dict.fromkeys(own, "_modules")} if own else {}
+    members: dict[str, Mapping[str, str]] = {"self": dict.fromkeys(own, "_modules")} if own else {}
+    members |= members_of(region.ran, region.guards)
 
     def text(expression: str) -> str:
-        return _renamed(by_members(expression, region.ran, region.guards, members), renamed)
+        return _renamed(by_members(expression, members), renamed)
 
     guards, tests = _apart(plan, [text(guard) for guard in region.guards])
     modules = _modules_of(guards, region.ran)

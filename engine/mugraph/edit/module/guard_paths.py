@@ -16,27 +16,24 @@ from mugraph.ir.ran import Ran
 _MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['(\w+)'\]")
 
 
-def by_members(
-    expression: str,
-    ran: Mapping[str, Ran],
-    guards: Sequence[str],
-    members: Mapping[str, Mapping[str, str]] | None = None,
-) -> str:
+def by_members(expression: str, members: Mapping[str, Mapping[str, str]]) -> str:
     """The expression with attributes of modules read directly from the dictionaries that hold them (`_parameters`,
     `_modules`). For a module whose class `_is` the analysed one, this gives what reading the attribute gives.
 
-    members: for other objects: their expression -> attribute -> the dictionary that holds it
+    members: of objects: their expression -> attribute -> the dictionary that holds it
     """
+    return ast.unparse(_Members(members).visit(ast.parse(expression, mode="eval")))
+
+
+def members_of(ran: Mapping[str, Ran], guards: Sequence[str]) -> dict[str, Mapping[str, str]]:
+    """Of the modules that guards know to be of an analysed class: what `by_members` takes. Once for all expressions: a
+    large model has a thousand of each."""
     kinds: dict[str, str] = {}
     for guard in guards:
         kind = _kind(guard)
         if kind is not None:
             kinds[kind[0]] = kind[1]
-    return ast.unparse(
-        _Members({**(members or {}), **{path: ran[what].members for path, what in kinds.items() if what in ran}}).visit(
-            ast.parse(expression, mode="eval")
-        )
-    )
+    return {path: ran[what].members for path, what in kinds.items() if what in ran}
 
 
 @cache
@@ -110,8 +107,8 @@ def name_for(path: str) -> str:
 
 def _note(node: ast.AST, user: str, uses: dict[str, set[str]]) -> None:
     """Notes for each path what reads it: a longer path, or the expression itself."""
-    text = ast.unparse(node)
     if _is_path(node):
+        text = ast.unparse(node)
         uses.setdefault(text, set()).add(user)
         user = text
     for child in ast.iter_child_nodes(node):

@@ -181,7 +181,7 @@ def memory_floor_us(found: Work, target: Target, blocks: int, costs: Costs) -> f
 def stream_us(found: Work, target: Target) -> float:
     """Of the traffic of a kernel that computes element by element, whose blocks do not wait for one another: as fast as
     torch.compile's, which are the same."""
-    return found.drawn / (target.bandwidth * fitted().rates.fused_stream)
+    return (found.drawn + found.parted) / (target.bandwidth * fitted().rates.fused_stream)
 
 
 def estimate_call_us(call: LibraryCall, target: Target) -> float:

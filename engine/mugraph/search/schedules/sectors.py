@@ -31,12 +31,15 @@ def innermost(tensor: Tensor, sizes: Sizes) -> tuple[str, ...]:
 def in_sectors(axes: Sequence[str], width: int, tiles: Mapping[str, int], sizes: Sizes, sector: int = SECTOR) -> float:
     """How many times its own bytes a tile moves. axes: as `innermost` gives them. width: bytes of an element.
     tiles: of all axes. sector: bytes that are moved together"""
-    if not axes:
-        return 1.0
+    return max(1.0, sector / run_bytes(axes, width, tiles, sizes)) if axes else 1.0
+
+
+def run_bytes(axes: Sequence[str], width: int, tiles: Mapping[str, int], sizes: Sizes) -> int:
+    """Bytes of a tile that lie in memory one after the other. The parameters are those of `in_sectors`."""
     run = width
     for axis in axes:
         tile = min(tiles[axis], sizes[axis])
         run *= tile
         if tile < sizes[axis]:
             break
-    return max(1.0, sector / run)
+    return run

@@ -157,6 +157,8 @@ class _Finder:
         if forward is None:
             if any(_has_tensor(spec) for spec in said.arguments.values()):  # inherited
                 self.add(Entry("module", full, name, "__call__", said.arguments, said.init, self.place(node)))
+            elif self.is_kernelbench and name == "Model":
+                self.add(Entry("kernelbench", full, name, "__call__", {}, None, self.place(node)))
             return
         arguments = self.described(full, name, forward, said)
         if arguments is not None:

@@ -1,0 +1,59 @@
+"""A decoder layer as Llama 3 8B and Qwen3 8B have it."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+DTYPE = torch.float16
+
+
+def rotated(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+class Layer(nn.Module):
+    """norms: of queries and keys, as Qwen3 has them"""
+
+    def __init__(self, inner: int, *, norms: bool, hidden: int = 4096, heads: int = 32, kv_heads: int = 8) -> None:
+        super().__init__()
+        self.heads, self.kv_heads, self.size = heads, kv_heads, hidden // heads
+        self.input_norm = nn.RMSNorm(hidden, eps=1e-6, dtype=DTYPE)
+        self.q_proj = nn.Linear(hidden, hidden, bias=False, dtype=DTYPE)
+        self.k_proj = nn.Linear(hidden, kv_heads * self.size, bias=False, dtype=DTYPE)
+        self.v_proj = nn.Linear(hidden, kv_heads * self.size, bias=False, dtype=DTYPE)
+        self.q_norm = nn.RMSNorm(self.size, eps=1e-6, dtype=DTYPE) if norms else nn.Identity()
+        self.k_norm = nn.RMSNorm(self.size, eps=1e-6, dtype=DTYPE) if norms else nn.Identity()
+        self.o_proj = nn.Linear(hidden, hidden, bias=False, dtype=DTYPE)
+        self.attention_norm = nn.RMSNorm(hidden, eps=1e-6, dtype=DTYPE)
+        self.gate_proj = nn.Linear(hidden, inner, bias=False, dtype=DTYPE)
+        self.up_proj = nn.Linear(hidden, inner, bias=False, dtype=DTYPE)
+        self.down_proj = nn.Linear(inner, hidden, bias=False, dtype=DTYPE)
+
+    def projected(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        batch, length, _ = x.shape
+        q = self.q_norm(self.q_proj(x).view(batch, length, self.heads, self.size)).transpose(1, 2)
+        k = self.k_norm(self.k_proj(x).view(batch, length, self.kv_heads, self.size)).transpose(1, 2)
+        v = self.v_proj(x).view(batch, length, self.kv_heads, self.size).transpose(1, 2)
+        return q, k, v
+
+    def finished(self, x: torch.Tensor, attended: torch.Tensor) -> torch.Tensor:
+        x = x + self.o_proj(attended.transpose(1, 2).reshape(x.shape))
+        y = self.attention_norm(x)
+        return x + self.down_proj(F.silu(self.gate_proj(y)) * self.up_proj(y))
+
+    def step(self, x, cos, sin, keys, values):
+        """One token. keys, values: of those before it"""
+        q, k, v = self.projected(self.input_norm(x))
+        keys = torch.cat((keys, rotated(k, cos, sin)), dim=2)
+        values = torch.cat((values, v), dim=2)
+        attended = F.scaled_dot_product_attention(rotated(q, cos, sin), keys, values, enable_gqa=True)
+        return self.finished(x, attended)
+
+    def prompt(self, x, cos, sin):
+        q, k, v = self.projected(self.input_norm(x))
+        q, k = rotated(q, cos, sin), rotated(k, cos, sin)
+        attended = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        return self.finished(x, attended)

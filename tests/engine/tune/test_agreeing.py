@@ -1,0 +1,78 @@
+"""Whether what runs gives what PyTorch's code gives, as the measuring process asks."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from mugraph.tune import agreeing
+from mugraph.tune.agreeing import agree
+from mugraph.tune.messages import Agreed, Failure, InputSpec
+
+CPU = torch.device("cpu")
+X, WEIGHT = InputSpec((4096, 8), (8, 1), "f32"), InputSpec((8, 16), (16, 1), "f32")
+
+
+def found(mine: agreeing.Function, reference: agreeing.Function, *specs: InputSpec) -> Agreed:
+    agreed = agree(mine, reference, specs, torch.Generator(CPU).manual_seed(1))
+    assert isinstance(agreed, Agreed)
+    return agreed
+
+
+def mean_of_products(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return (x @ weight).mean(0)
+
+
+def as_tf32(tensor: torch.Tensor) -> torch.Tensor:
+    """With ten bits of mantissa, to nearest."""
+    if tensor.dtype != torch.float32:
+        return tensor
+    bits = tensor.view(torch.int32)
+    return ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
+def test_the_same_in_another_order() -> None:
+    assert found(lambda x, weight: x.mean(0) @ weight, mean_of_products, X, WEIGHT).passed
+
+
+def test_rounded_weights_are_seen_through_a_mean() -> None:
+    """On inputs of both signs they even out: the mean of 4,096 is as right as it has to be."""
+
+    def rounded(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return mean_of_products(x, as_tf32(weight))
+
+    agreed = found(rounded, mean_of_products, X, WEIGHT)
+    assert not agreed.passed
+    assert agreed.limit < agreed.error < 1e-3
+
+
+def test_what_pytorch_loses_itself_may_be_lost() -> None:
+    """In either of two orders."""
+
+    def rounded(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return (as_tf32(x) @ as_tf32(weight)).mean(0)
+
+    assert found(rounded, lambda x, weight: mean_of_products(as_tf32(x), as_tf32(weight)), X, WEIGHT).passed
+
+
+def test_an_element_at_several_places_and_a_mask_with_minus_infinity() -> None:
+    from mugraph.ir.calls import Triangle
+
+    expanded = InputSpec((4, 8, 8), (8, 0, 1), "f32")
+    mask = InputSpec((8, 8), (8, 1), "f32", triangle=Triangle(0, 0.0, None))
+
+    def softmax(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return (x + mask).softmax(-1)
+
+    assert found(lambda x, mask: softmax(x, mask).clone(), softmax, expanded, mask).passed
+    assert not found(lambda x, mask: x.softmax(-1), softmax, expanded, mask).passed
+
+
+def test_without_double_precision_the_original_is_the_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agreeing, "_free_bytes", lambda: 0)
+    agreed = found(mean_of_products, mean_of_products, X, WEIGHT)
+    assert (agreed.passed, agreed.error) == (True, 0.0)
+
+
+def test_another_number_of_results() -> None:
+    answer = agree(lambda x: (x, x), lambda x: x, (X,), torch.Generator(CPU))
+    assert answer == Failure("2 results where the original gives 1")
