@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mugraph.ir.region import Region
+from mugraph.ir.region import Region, SearchUnit
 from mugraph.ir.text import format_program, parse_program
 from mugraph.ops.tf32 import settings_of
 from mugraph.trace.codec import trace_from_json, trace_to_json
@@ -66,6 +66,7 @@ def test_settings(tmp_path: Path, setting: str, convolution: bool, product: bool
     # A matrix times a vector is computed by another function of cuBLAS's.
     assert [call.target for call in other.calls if call.tf32] == (["torch.nn.functional.linear"] if product else [])
     (unit,) = single_units(one)
+    assert isinstance(unit, SearchUnit)
     text = format_program(unit.program)
     assert (": tf32.cudnn = dot(" in text) == convolution
     assert parse_program(text) == unit.program

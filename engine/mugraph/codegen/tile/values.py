@@ -81,7 +81,9 @@ class Values(ABC):
         if TF32 not in value.variants:
             first, *rest = ROUNDED.split("{x}")
             parts = [first, *(part for text in rest for part in (Ref(value, Prec.ATOM), text))]
-            pads = {dim: pad if isinstance(pad, Unknown) or pad == 0.0 else ANY for dim, pad in value.pads.items()}
+            pads: dict[Dim, Pad] = {
+                dim: pad if isinstance(pad, Unknown) or pad == 0.0 else ANY for dim, pad in value.pads.items()
+            }
             expr = uses(Expr(tuple(parts)), value.region)
             rounded = Value(self.fresh(f"{value.name}_tf32"), value.dims, "f32", pads, value.region, expr)
             value.region.items.append(Assign(rounded))

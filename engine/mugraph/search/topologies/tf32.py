@@ -41,12 +41,13 @@ class Tf32Marks:
 
 
 def tf32_marks(frame: Frame) -> Tf32Marks:
-    products = {op.tf32 for op in frame.program.ops if op.kind.contracts}
+    products: set[Tf32] = {op.tf32 for op in frame.program.ops if op.kind.contracts}
     known: dict[_Key, Tf32] = {}
     for op in frame.program.ops:
         key = _key(frame.values[op.name])
         known[key] = op.tf32 if known.get(key, op.tf32) == op.tf32 else ""
-    return Tf32Marks(frame, known, products.pop() if len(products) == 1 else "")
+    others: Tf32 = products.pop() if len(products) == 1 else ""
+    return Tf32Marks(frame, known, others)
 
 
 def _key(value: Value) -> _Key:
