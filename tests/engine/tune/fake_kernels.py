@@ -19,7 +19,7 @@ PROGRAM = cast(TensorProgram, SimpleNamespace(sizes={}))
 
 
 def kernel(name: str) -> Any:
-    return SimpleNamespace(name=name, standalone=lambda: name, inputs=())
+    return SimpleNamespace(name=name, standalone=lambda: name, inputs=(), settings=())
 
 
 @dataclass
