@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 
+from mugraph.ops.algebra.registry import entries
+
 NEEDED = ("mugraph.trace.codec", "mugraph.trace.session")
 """What `child.main` imports, and PyTorch with it."""
 
@@ -13,6 +15,7 @@ def warm_up() -> None:
     with."""
     for name in NEEDED:
         importlib.import_module(name)
+    entries()
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 

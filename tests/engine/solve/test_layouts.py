@@ -139,8 +139,9 @@ def test_one_that_differs_is_not_kept(trace: Trace, name: str) -> None:
     assert not is_turned(result)
 
 
-@pytest.mark.parametrize(("name", "turned"), [("image", True), ("picture", True), ("volume", False)])
+@pytest.mark.parametrize(("name", "turned"), [("image", True), ("picture", False), ("volume", False)])
 def test_without_a_gpu_the_one_that_is_expected_to_be_faster(trace: Trace, name: str, turned: bool) -> None:
+    """The picture's convolution has few channels: by estimate a kernel of ours, in TF32 as well, is faster yet."""
     assert is_turned(solved(trace, name, None)) == turned
 
 

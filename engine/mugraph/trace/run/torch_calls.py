@@ -10,6 +10,7 @@ import torch
 
 from mugraph.ir.calls import STORES
 from mugraph.ir.region import Argument
+from mugraph.ops.algebra.registry import entries
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.pytorch.targets import REPEATABLE, functional_form, impurity, last_part, target_of
 from mugraph.trace.pytorch.words import words
@@ -44,6 +45,7 @@ class TorchCalls(TorchMode):
 
     def __init__(self, writer: TapeWriter, judge: Judge, hooks: str) -> None:
         super().__init__()
+        entries()  # the rules' files are read now: what runs meanwhile is not the user's
         self._writer = writer
         self._judge = judge
         self._hooks = hooks
