@@ -79,7 +79,7 @@ class RegionTimer:
             if not estimate.gains:
                 return estimate, None
         text = cache(partial(self._module_text, plan, sources))
-        if self.tools.measurer is None:  # whatever cannot be written is not offered
+        if self.tools.measurer is None or self.program is None:  # whatever cannot be written is not offered
             text()
         if plan.region.dynamic is None:
             return (yield from self._timed(plan, plan.region, text, sources, results, ""))
