@@ -24,6 +24,8 @@ seeds than for other programs, and no bound is claimed: Theorem 2 does not cover
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,6 +37,7 @@ from mugraph.verification.primes import P
 REPETITIONS_OF_MAXIMA = 16
 """Seeds at each of the two sizes: max(x, 0) passes for x, of four elements or more, with a chance below 5^-32."""
 
+_MANY = 16
 _HALF = np.uint64(1 << 63)
 _TAG = np.uint64(0xD6E8FEB86659FD93)
 """Tells the order from the random functions of the same seed."""
@@ -50,9 +53,27 @@ def later(a: Residues, b: Residues, keys: NDArray[np.uint64], by_sign: bool = Fa
     return places(a, keys, by_sign) >= places(b, keys, by_sign)
 
 
-def last(residues: Residues, position: int, keys: NDArray[np.uint64], by_sign: bool = False) -> NDArray[np.intp]:
-    """The index along `position`, kept with size 1, of the element that comes last."""
-    return np.expand_dims(places(residues, keys, by_sign).argmax(position), position)
+def last(arrays: Sequence[Residues], where: NDArray[np.uint64], over: Sequence[int]) -> list[Residues]:
+    """Of arrays of one shape, the elements that come last along some positions, which are kept with size 1.
+
+    where: what `places` says of the elements
+    """
+    found = list(arrays)
+    for position in over:
+        if where.shape[position] > _MANY:
+            index = np.expand_dims(where.argmax(position), position)
+            found = [np.take_along_axis(array, index, position) for array in found]
+            where = np.take_along_axis(where, index, position)
+            continue
+        # Element by element: of few, an index of each costs ten times as much.
+        parts = [[array.take([at], position) for at in range(where.shape[position])] for array in (where, *found)]
+        best = [part[0] for part in parts]
+        for others in zip(*(part[1:] for part in parts), strict=True):
+            later_still = others[0] > best[0]
+            for array, other in zip(best, others, strict=True):
+                np.copyto(array, other, where=later_still)
+        where, found = best[0].astype(np.uint64, copy=False), best[1:]
+    return found
 
 
 def places(residues: Residues, keys: NDArray[np.uint64], by_sign: bool) -> NDArray[np.uint64]:
