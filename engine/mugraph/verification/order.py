@@ -25,6 +25,7 @@ seeds than for other programs, and no bound is claimed: Theorem 2 does not cover
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,9 @@ from mugraph.verification.primes import P
 REPETITIONS_OF_MAXIMA = 16
 """Seeds at each of the two sizes: max(x, 0) passes for x, of four elements or more, with a chance below 5^-32."""
 
+_Number = TypeVar("_Number", np.int64, np.uint64)
 _MANY = 16
+"""Elements, of which an index is found of the last one."""
 _HALF = np.uint64(1 << 63)
 _TAG = np.uint64(0xD6E8FEB86659FD93)
 """Tells the order from the random functions of the same seed."""
@@ -60,20 +63,27 @@ def last(arrays: Sequence[Residues], where: NDArray[np.uint64], over: Sequence[i
     """
     found = list(arrays)
     for position in over:
-        if where.shape[position] > _MANY:
+        count = where.shape[position]
+        if count > _MANY:
             index = np.expand_dims(where.argmax(position), position)
             found = [np.take_along_axis(array, index, position) for array in found]
             where = np.take_along_axis(where, index, position)
             continue
         # Element by element: of few, an index of each costs ten times as much.
-        parts = [[array.take([at], position) for at in range(where.shape[position])] for array in (where, *found)]
-        best = [part[0] for part in parts]
-        for others in zip(*(part[1:] for part in parts), strict=True):
-            later_still = others[0] > best[0]
-            for array, other in zip(best, others, strict=True):
-                np.copyto(array, other, where=later_still)
-        where, found = best[0].astype(np.uint64, copy=False), best[1:]
+        most, best = _at(where, 0, position), [_at(array, 0, position) for array in found]
+        for number in range(1, count):
+            other = _at(where, number, position)
+            is_later = other > most
+            np.copyto(most, other, where=is_later)
+            for array, whole in zip(best, found, strict=True):
+                np.copyto(array, _at(whole, number, position), where=is_later)
+        where, found = most, best
     return found
+
+
+def _at(array: NDArray[_Number], number: int, position: int) -> NDArray[_Number]:
+    """A copy of what is at one place of a position, which is kept."""
+    return array.take([number], position)
 
 
 def places(residues: Residues, keys: NDArray[np.uint64], by_sign: bool) -> NDArray[np.uint64]:
