@@ -11,7 +11,7 @@ from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.plans.tf32 import asking
 from mugraph.units.biases import with_biases_back
 from mugraph.units.layouts import with_usual_layouts
-from mugraph.units.written_last import reading_usual, written_by_kernels
+from mugraph.units.written_last import reading_usual, with_copies, written_by_kernels
 
 Step = KernelStep | PlainCalls
 
@@ -27,6 +27,7 @@ def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int,
         else:
             steps.append(PlainCalls(part.calls))
     joined = _joined(_as_recorded(region, steps))
+    region = with_copies(region, [step.calls for step in joined if isinstance(step, PlainCalls)])
     if not any(isinstance(step, KernelStep) for step in joined):
         return None
     return RegionPlan(name, asking(region, joined), joined, kernel_graph(name, region, joined))

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from math import prod
 from pathlib import Path
 
@@ -79,8 +79,8 @@ class RegionTimer:
             estimate = self.estimated(plan, results)
             if not estimate.gains:
                 return estimate, None
-        text = partial(self._module_text, plan, sources)
-        if self.tools.measurer is None:  # whatever cannot be written is not offered
+        text = cache(partial(self._module_text, plan, sources))
+        if self.tools.measurer is None or self.program is None:  # whatever cannot be written is not offered
             text()
         if plan.region.dynamic is None:
             return (yield from self._timed(plan, plan.region, text, sources, results, ""))

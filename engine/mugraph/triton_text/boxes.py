@@ -173,7 +173,9 @@ class _Boxed(Run):
             raise NotLaidOut
         offsets, where = self._access(pointer, mask)
         memory = pointer.memory
-        if memory.data is not None or memory.kind not in FLOATS or not memory.is_written(self.launch.number):
+        if memory.data is not None or memory.kind not in FLOATS:
+            raise NotLaidOut
+        if memory not in self.read and not memory.is_written(self.launch.number):
             raise NotLaidOut
         self._check(memory, offsets, where)
         self.read.add(memory)

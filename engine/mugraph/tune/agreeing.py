@@ -75,7 +75,7 @@ def _exact(
         _log.info("double precision takes %d MiB, and %d MiB are free", needed >> 20, free >> 20)
         return eager
     try:
-        return timing.tensors_of(reference(*(tensor.double() for tensor in inputs)))
+        return timing.tensors_of(reference(*(one.double() if one.is_floating_point() else one for one in inputs)))
     except RuntimeError as error:
         if is_fatal(error):
             raise

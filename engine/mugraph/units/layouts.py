@@ -144,7 +144,7 @@ def as_recorded(values: Mapping[int, TensorInfo], turned: Sequence[Call]) -> tup
     operands that kernels write channels last. turned: as `usual_and_turned` gives them"""
     found = {operands(call)[0]: values[operands(call)[0]] for call in turned}
     written = {value for value, info in found.items() if not _is_usual(info)}
-    return {**values, **{value: _in_usual_order(found[value]) for value in written}}, written
+    return {**values, **{value: in_usual_order(found[value]) for value in written}}, written
 
 
 def turned_pairs(region: Region, calls: Sequence[Call]) -> list[tuple[Call, Call]]:
@@ -197,7 +197,7 @@ def _gains(call: Call, rank: int, region: Region, left: Collection[int]) -> bool
     images = source, result = values[x.value], values[call.outputs[0]]
     if any(len(info.shape) != rank + 2 for info in images) or not _is_usual(source):
         return False
-    if not _is_usual(_in_usual_order(result) if result == _last(result) else result):
+    if not _is_usual(in_usual_order(result) if result == _last(result) else result):
         return False
     taps = prod(values[weight.value].shape[2:])
     floats = {info.dtype for info in images} <= {"f16", "bf16", "f32"}
@@ -213,7 +213,7 @@ def _usual(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(prod(shape[dim + 1 :]) for dim in range(len(shape)))
 
 
-def _in_usual_order(info: TensorInfo) -> TensorInfo:
+def in_usual_order(info: TensorInfo) -> TensorInfo:
     return replace(info, strides=_usual(info.shape))
 
 

@@ -7,10 +7,20 @@ each image between two convolutions would be read and written once more.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from mugraph.ir.calls import Call, Ref, operands
 from mugraph.ir.region import Part, Region, SearchUnit
-from mugraph.units.layouts import TARGET, Turned, as_recorded, numbers_in, plain_calls, reading, turned_pairs
+from mugraph.units.layouts import (
+    TARGET,
+    Turned,
+    as_recorded,
+    in_usual_order,
+    numbers_in,
+    plain_calls,
+    reading,
+    turned_pairs,
+)
 
 
 def written_last(region: Region, parts: Sequence[Part], chosen: Collection[Turned]) -> frozenset[int]:
@@ -53,3 +63,10 @@ def reading_usual(region: Region, plain: Sequence[Sequence[Call]], written: Coll
             yield reading(call, copies)
 
     return [tuple(calls(step)) for step in plain]
+
+
+def with_copies(region: Region, plain: Sequence[Sequence[Call]]) -> Region:
+    """The region with what is known of copies in the usual order, which its calls do not make."""
+    copies = [call for step in plain for call in step if call.target == TARGET and call.outputs[0] not in region.values]
+    made = {call.outputs[0]: in_usual_order(region.values[operands(call)[0]]) for call in copies}
+    return replace(region, values={**region.values, **made}) if made else region

@@ -192,12 +192,8 @@ class FieldArithmetic:
         return order.places(a.p, self._keys, self._by_sign)
 
     def amax(self, a: FieldValue, over: tuple[int, ...]) -> FieldValue:
-        p, q = a.p, a.q
-        for position in over:
-            index = order.last(p, position, self._keys, self._by_sign)
-            p = np.take_along_axis(p, index, position)
-            q = None if q is None else np.take_along_axis(q, index, position)
-        return FieldValue(p, q)
+        found = order.last([a.p] if a.q is None else [a.p, a.q], self.places(a), over)
+        return FieldValue(found[0], None if a.q is None else found[1])
 
     def sum(self, a: FieldValue, over: tuple[int, ...]) -> FieldValue:
         q = None if a.q is None else mod(a.q.sum(over, keepdims=True), Q)

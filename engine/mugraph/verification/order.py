@@ -24,6 +24,9 @@ seeds than for other programs, and no bound is claimed: Theorem 2 does not cover
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,6 +38,9 @@ from mugraph.verification.primes import P
 REPETITIONS_OF_MAXIMA = 16
 """Seeds at each of the two sizes: max(x, 0) passes for x, of four elements or more, with a chance below 5^-32."""
 
+_Number = TypeVar("_Number", np.int64, np.uint64)
+_MANY = 16
+"""Elements, of which an index is found of the last one."""
 _HALF = np.uint64(1 << 63)
 _TAG = np.uint64(0xD6E8FEB86659FD93)
 """Tells the order from the random functions of the same seed."""
@@ -50,9 +56,34 @@ def later(a: Residues, b: Residues, keys: NDArray[np.uint64], by_sign: bool = Fa
     return places(a, keys, by_sign) >= places(b, keys, by_sign)
 
 
-def last(residues: Residues, position: int, keys: NDArray[np.uint64], by_sign: bool = False) -> NDArray[np.intp]:
-    """The index along `position`, kept with size 1, of the element that comes last."""
-    return np.expand_dims(places(residues, keys, by_sign).argmax(position), position)
+def last(arrays: Sequence[Residues], where: NDArray[np.uint64], over: Sequence[int]) -> list[Residues]:
+    """Of arrays of one shape, the elements that come last along some positions, which are kept with size 1.
+
+    where: what `places` says of the elements
+    """
+    found = list(arrays)
+    for position in over:
+        count = where.shape[position]
+        if count > _MANY:
+            index = np.expand_dims(where.argmax(position), position)
+            found = [np.take_along_axis(array, index, position) for array in found]
+            where = np.take_along_axis(where, index, position)
+            continue
+        # Element by element: of few, an index of each costs ten times as much.
+        most, best = _at(where, 0, position), [_at(array, 0, position) for array in found]
+        for number in range(1, count):
+            other = _at(where, number, position)
+            is_later = other > most
+            np.copyto(most, other, where=is_later)
+            for array, whole in zip(best, found, strict=True):
+                np.copyto(array, _at(whole, number, position), where=is_later)
+        where, found = most, best
+    return found
+
+
+def _at(array: NDArray[_Number], number: int, position: int) -> NDArray[_Number]:
+    """A copy of what is at one place of a position, which is kept."""
+    return array.take([number], position)
 
 
 def places(residues: Residues, keys: NDArray[np.uint64], by_sign: bool) -> NDArray[np.uint64]:

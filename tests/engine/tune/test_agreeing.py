@@ -73,6 +73,14 @@ def test_without_double_precision_the_original_is_the_measure(monkeypatch: pytes
     assert (agreed.passed, agreed.error) == (True, 0.0)
 
 
+def test_indices_stay_integers() -> None:
+    def taken(table: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+        return table[places] * 2.0
+
+    places = InputSpec((64,), (1,), "i64", high=16)
+    assert found(taken, taken, InputSpec((16, 8), (8, 1), "f32"), places).passed
+
+
 def test_another_number_of_results() -> None:
     answer = agree(lambda x: (x, x), lambda x: x, (X,), torch.Generator(CPU))
     assert answer == Failure("2 results where the original gives 1")

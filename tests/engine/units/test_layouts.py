@@ -17,7 +17,7 @@ from mugraph.trace.regions.replay import replay
 from mugraph.units.biases import with_biases_apart, with_biases_back
 from mugraph.units.layouts import POSSIBLE, turnable, with_channels_last, with_usual_layouts
 from mugraph.units.region_units import cut_region
-from mugraph.units.written_last import reading_usual, written_by_kernels
+from mugraph.units.written_last import reading_usual, with_copies, written_by_kernels
 
 from tests.engine.ops.harness import randn, record
 from tests.engine.units.regions import run
@@ -255,6 +255,9 @@ def test_units_without_a_kernel_read_the_usual_order(fn: Callable[..., Any], ker
     left = iter(reading_usual(cut, back, written_by_kernels(cut, steps)))
     plan = [part if part in kept else PlainCalls(next(left)) for part in parts]
     env = run(cut, tuple(plan), SQUARE)
+    left = [part.calls for part in plan if isinstance(part, PlainCalls)]
+    made = {value for step in left for call in step for value in call.outputs}
+    assert made <= with_copies(cut, left).values.keys()
     (out,) = [live.value for live in region.live_outs]
     torch.testing.assert_close(env[out].float(), fn(**SQUARE), rtol=1e-4, atol=1e-5)
     assert env[out].is_contiguous()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mugraph.ops.functions.by_sign import MAX
 from mugraph.verification import modular
 from mugraph.verification.field import FieldArithmetic, FieldValue, P, Q
 
@@ -174,3 +175,25 @@ def test_a_zero_denominator_rejects_its_seed() -> None:
     one = FieldValue(np.ones((2, 1), np.int64), None)
     field.div(one, FieldValue(np.array([[0], [5]]), None))
     assert field.valid.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("by_form", [frozenset[str](), frozenset({MAX})])
+@pytest.mark.parametrize(("shape", "over"), [((2, 5, 3, 4), (1, 3)), ((40, 3), (1,)), ((3, 40), (1, 2)), ((3, 2), ())])
+def test_the_last_of_several_positions(by_form: frozenset[str], shape: tuple[int, ...], over: tuple[int, ...]) -> None:
+    """Both residues of one element, the first of those that are equal."""
+    rng = np.random.default_rng(7)
+    field = FieldArithmetic(rng, 4, by_form=by_form)
+    drawn = field.draw(rng, shape)
+    again = np.where(rng.random(drawn.p.shape) < 0.3, drawn.p[:, :1], drawn.p)
+    values = FieldValue(again, drawn.q)
+    found = field.amax(values, over)
+    assert found.q is not None
+    assert values.q is not None
+    where = field.places(values)
+    kept = [at for at in range(len(shape) + 1) if at not in over]
+    flat, p, q = (np.moveaxis(one, kept, range(len(kept))).reshape([one.shape[at] for at in kept] + [-1])
+                  for one in (where, values.p, values.q))  # fmt: skip
+    index = flat.argmax(-1, keepdims=True)
+    assert (found.p.reshape(index.shape) == np.take_along_axis(p, index, -1)).all()
+    shared = np.take_along_axis(p, index, -1) == p
+    assert (shared & (q == found.q.reshape(index.shape))).any(-1).all()
