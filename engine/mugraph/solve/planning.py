@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mugraph.events import Solution
+from mugraph.ir.calls import Call, operands
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.plans.kernel_graph import kernel_graph
 from mugraph.plans.plan import KernelStep, RegionPlan
@@ -26,7 +27,7 @@ def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int,
             steps.append(KernelStep(part, solution.kernel, solution.verdict, solution.then))
         else:
             steps.append(PlainCalls(part.calls))
-    joined = _joined(_as_recorded(region, steps))
+    joined = _joined(complete(region, _as_recorded(region, steps)))
     region = with_copies(region, [step.calls for step in joined if isinstance(step, PlainCalls)])
     if not any(isinstance(step, KernelStep) for step in joined):
         return None
@@ -42,6 +43,33 @@ def _as_recorded(region: Region, steps: Sequence[Step]) -> list[Step]:
     plain = iter(reading_usual(region, back, written_by_kernels(region, calls)))
     found = [PlainCalls(next(plain)) if isinstance(step, PlainCalls) else step for step in steps]
     return [step for step in found if not isinstance(step, PlainCalls) or step.calls]
+
+
+def complete(region: Region, steps: Sequence[Step]) -> list[Step]:
+    """With the calls that make what later ones read, and no step makes: numbers that search units know, as of a mask,
+    and whose calls are in none of them."""
+    makers = {value: call for call in region.calls for value in call.outputs}
+    known = {live.value for live in region.live_ins}
+
+    def before(call: Call) -> Iterator[Call]:
+        for value in operands(call):
+            if value not in known and value in makers:
+                yield from before(makers[value])
+                known.update(makers[value].outputs)
+                yield makers[value]
+
+    found: list[Step] = []
+    for step in steps:
+        if isinstance(step, KernelStep):
+            known.update(step.unit.outputs.values())
+            found.append(step)
+            continue
+        calls: list[Call] = []
+        for call in step.calls:
+            calls += [*before(call), call]
+            known.update(call.outputs)
+        found.append(PlainCalls(tuple(calls)))
+    return found
 
 
 def _joined(steps: Sequence[Step]) -> tuple[Step, ...]:
