@@ -27,7 +27,7 @@ from mugraph.tune.device import Device, detect, resolve
 from mugraph.units.ranged import region_at
 
 Json = dict[str, object]
-_ESTIMATED = "estimated only: no GPU to measure on"
+_ESTIMATED = "estimated only: not measured here"
 
 
 def bench(names: Sequence[str], folder: Path, options: Options, *, as_json: bool) -> int:

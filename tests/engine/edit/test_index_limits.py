@@ -42,3 +42,29 @@ def test_index_limits(tmp_path: Path) -> None:
                 met.add(case)
     assert met >= {case for case, (_, limit) in CASES.items() if limit is not None}
     assert met - {case for case, (_, limit) in CASES.items() if limit is not None}, "one that says nothing"
+
+
+BYTES = """
+# mugraph: x=f16[5, 64], packed=u8[48, 32]
+def nibbles(x, packed):
+    codes = torch.stack((packed & 0xF, packed >> 4), dim=-1).view(48, 64)
+    return F.linear(x, codes.to(x.dtype) - 8)
+
+
+# mugraph: x=f16[5, 64], packed=u8[48, 64], w=f16[16, 64]
+def places(x, packed, w):
+    return F.linear(x, w[(packed >> 4).long()].sum(1))
+"""
+
+
+def test_bytes_that_are_shifted_may_be_any(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(HEADER + BYTES)
+    limits = {
+        region.function: index_limit(region, live.value)
+        for region in trace_file(path).regions
+        for live in region.live_ins
+        if live.expression == "packed"
+    }
+    assert limits["nibbles"] == 1 << 31
+    assert limits.get("places") is None

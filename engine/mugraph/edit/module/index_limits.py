@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mugraph.ir.calls import operands
-from mugraph.ir.dtypes import INTEGERS
+from mugraph.ir.dtypes import INTEGERS, itemsize
 from mugraph.ir.region import Argument, Call, Ref, Region, Symbol
 from mugraph.ops.algebra.registry import canonical, entry_for
 
@@ -47,8 +47,9 @@ def _of_use(region: Region, call: Call, value: int) -> int | None:
     integers = [output for output in call.outputs if region.values[output].dtype in INTEGERS]
     entry = entry_for(target)
     if integers:
-        # The result is a view or a copy of the value, so its uses count as well.
-        found = [index_limit(region, output) for output in integers] if entry and entry.shape_only else [None]
+        # The result is a view or a copy of the value, alone or beside others, so its uses count as well.
+        copies = entry is not None and (entry.shape_only or entry.joins)
+        found = [index_limit(region, output) for output in integers] if copies else [None]
         return None if None in found else min(limit for limit in found if limit is not None)
     return _ANY if target.rpartition(".")[2] in _USED_AS_THEY_ARE else None
 
@@ -60,7 +61,10 @@ def _bits(region: Region, call: Call, value: int, name: str) -> int | None:
         return _PLACES_OF_BITS
     if name in _MASKED:
         return _BITS if isinstance(other, int) else None
-    return _BITS if {index_limit(region, output) for output in call.outputs} == {_BITS} else None
+    uses = {index_limit(region, output) for output in call.outputs}
+    # Of a byte, what is left of a shift is a small number, whatever it is used for.
+    small = {_BITS, _ANY} if itemsize(region.values[value].dtype) == 1 else {_BITS}
+    return _BITS if uses and uses <= small else None
 
 
 _Shapes = Mapping[int, tuple[int, ...]]
