@@ -18,6 +18,7 @@ from mugraph.sizes.table import SizeTable, step_of
 from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tuned_sizes
 from mugraph.solve.ending import NO_END, Ending
+from mugraph.solve.near_memory import copy_us, is_near_memory
 from mugraph.solve.paying import plain_us
 from mugraph.solve.right import Outcome, Right, Slower, with_float
 from mugraph.solve.telling import Telling
@@ -67,6 +68,7 @@ def fastest_that_is_right(
         worth_us=plain,
         first=first,
         over=lambda: ending.is_over,
+        enough_us=copy_us(unit.program, measurer) if is_near_memory(unit.program, ranked, tools.target) else None,
     )
     for one, us in [*tuned.measured_us, *tuned.again_us]:
         yield telling.timed(one.candidate, us)

@@ -28,6 +28,7 @@ from mugraph.sizes.table import SizeTable
 from mugraph.solve.ending import NO_END, UNTESTED, Ending
 from mugraph.solve.lowering import lowering_of, with_lowering
 from mugraph.solve.measuring import fastest_that_is_right
+from mugraph.solve.near_memory import is_near_memory
 from mugraph.solve.paying import pays_at
 from mugraph.solve.pytorch import compared, library_us
 from mugraph.solve.ranking import Ranked, ranked_candidates
@@ -37,7 +38,7 @@ from mugraph.solve.testing import FLOAT_TRIED, best_that_is_right, output_names
 from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited
 from mugraph.solve.writing import Written, written
-from mugraph.tune.tuner import compiled_ahead, first_of, first_within
+from mugraph.tune.tuner import FEW, compiled_ahead, first_of, first_within
 from mugraph.tune.tuners.model_then_walk import MEASURED, TRIALS
 from mugraph.verification.verdict import Lowering
 
@@ -207,7 +208,8 @@ def ahead(
 ) -> int:
     """How many kernels are measured first. They are compiled, where that may be done ahead. left_s: for the unit"""
     variants = [variant for variant, _ in found.kernels.variants]
-    first = first_within(left_s, first_of(variants, found.library_us))
+    near = is_near_memory(unit.program, variants, tools.target)
+    first = first_within(left_s, FEW if near else first_of(variants, found.library_us))
     if tools.pool is not None and bounds.tuner == "walk":
         compiled_ahead(unit.program, variants[:first], tools.pool, waits=waits)
     return first

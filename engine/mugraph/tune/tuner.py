@@ -31,6 +31,8 @@ FINALISTS = 3
 HOPELESS = 1.5
 """Times what candidates have to be faster than: where the best of a batch takes as long, no other is measured. A walk
 gains a part of that, and estimates were wrong by more."""
+ENOUGH = 1.04
+"""Times what none can be faster than: what else there is gains less than measuring can tell."""
 UNLIKELY, FEW = 2.0, 4
 """Where even the best is expected to take so many times what it has to be faster than, a few are measured first."""
 EACH_S = 0.5
@@ -152,6 +154,7 @@ def tune(
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] = never,
     over: Callable[[], bool] = never,
+    enough_us: float | None = None,
 ) -> Tuned:
     """Measure variants of one program, as a tuner asks for them, and return the fastest that are right.
 
@@ -168,23 +171,24 @@ def tune(
     first:    measured before it is asked whether any can be fast enough, at most
     progress: called with (measured, of how many)
     over:     no further one is measured, once a few were; what is fastest so far is tested
+    enough_us: what none can be faster than: once one comes near, no other is measured
     """
-    batch = _Batch(program, measurer, pool, worth_us, progress, cancelled, over)
+    batch = _Batch(program, measurer, pool, worth_us, progress, cancelled, over, enough_us)
     tuner = tuner or ModelThenWalk(variants, around, _text, _estimate)
     while not cancelled() and not is_hopeless(batch.best_us, worth_us):
         left = inf if trials is None else trials - len(batch.known)
-        asked = tuner.ask() if left > 0 and not batch.is_over else ()
+        asked = tuner.ask() if left > 0 and not batch.is_done else ()
         if not asked:
             break
         asked = asked if left >= len(asked) else asked[: int(left)]
         begun = len(asked) if batch.known else min(first, len(asked))
         told = batch.measure(asked[:begun])
-        if not is_hopeless(batch.best_us, worth_us) and not batch.is_over:
+        if not is_hopeless(batch.best_us, worth_us) and not batch.is_done:
             told += batch.measure(asked[begun:])
         tuner.tell(told)
     ranked = sorted(batch.times, key=lambda pair: pair[1].median_us)
     hopeless = is_hopeless(batch.best_us, worth_us)
-    settled = hopeless or batch.is_over
+    settled = hopeless or batch.is_done
     again = _again(program, ranked[:COMPARED], measurer) if not settled else ranked[:COMPARED]
     refused = batch.refused
     return Tuned(
@@ -243,6 +247,7 @@ class _Batch:
     progress: Callable[[int, int], None] | None
     cancelled: Callable[[], bool]
     over: Callable[[], bool] = never
+    enough_us: float | None = None
     times: list[tuple[Variant, Summary]] = field(default_factory=list[tuple[Variant, Summary]])
     refused: list[tuple[Variant, str]] = field(default_factory=list[tuple[Variant, str]])
     known: dict[str, float | None] = field(default_factory=dict[str, float | None])
@@ -252,6 +257,12 @@ class _Batch:
     def is_over(self) -> bool:
         """Whether as many were measured as there is time for: a few at least."""
         return len(self.times) >= FEW and self.over()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no further one is worth measuring, or there is no time for it."""
+        best, enough = self.best_us, self.enough_us
+        return self.is_over or (best is not None and enough is not None and best <= ENOUGH * enough)
 
     @property
     def best_us(self) -> float | None:

@@ -199,6 +199,18 @@ def test_what_is_far_slower_than_it_has_to_be_is_not_tuned(found: tuple[TensorPr
     assert goes_on.best_us == best
 
 
+def test_where_one_is_as_fast_as_any_can_be_no_other_is_measured(found: tuple[TensorProgram, Candidate]) -> None:
+    program, start = found
+    variants = [variant(one) for one in (start, *neighbours(start, TARGET))]
+    land = Landscape({one.kernel.standalone(): one.candidate.schedule for one in variants})
+    best = min(1.0 + distance(one.candidate.schedule) for one in variants[:FEW])
+    for enough_us, count in ((best / 1.03, FEW), (1e-3, len(variants))):
+        land.asked.clear()
+        tuned = tune(program, variants, cast(Any, land), cast(Any, Judge(set())), first=FEW, enough_us=enough_us)
+        assert tuned.measured == len(land.asked) == min(count, MEASURED)
+        assert tuned.times[0][1].median_us <= best
+
+
 def test_where_all_are_expected_to_be_slow_a_few_are_measured_first(found: tuple[TensorProgram, Candidate]) -> None:
     program, start = found
     variants = [variant(one) for one in (start, *neighbours(start, TARGET))]
