@@ -32,7 +32,7 @@ def kernel(a_ptr, b_ptr, c_ptr, K, stride_am, stride_bk, stride_cm, M: tl.conste
         k = k0 * BLOCK + tl.arange(0, BLOCK)
         a = tl.load(a_ptr + m[:, None] * stride_am + k[None, :], mask=k[None, :] < K, other=0.0)
         b = tl.load(b_ptr + k[:, None] * stride_bk + n[None, :], mask=k[:, None] < K, other=0.0)
-        acc = tl.dot(a, b, acc)
+        acc = tl.dot(a, b, acc, input_precision="ieee")
     tl.store(c_ptr + m[:, None] * stride_cm + n[None, :], acc)
 
 
@@ -54,7 +54,7 @@ def kernel(a_ptr, b_ptr, c_ptr, K, N, M: tl.constexpr, B: tl.constexpr):
     n = tl.arange(0, M)
     a = tl.load(a_ptr + m[:, None] * K + k[None, :])
     b = tl.load(b_ptr + k[:, None] * N + n[None, :])
-    tl.atomic_add(c_ptr + m[:, None] * N + n[None, :], tl.dot(a, b))
+    tl.atomic_add(c_ptr + m[:, None] * N + n[None, :], tl.dot(a, b, input_precision="ieee"))
 
 
 def launch(a, b):
@@ -123,7 +123,7 @@ def test_each_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_counterexample_has_tile_element_and_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, graph = run(tmp_path, KERNEL.replace("tl.dot(a, b, acc)", "tl.dot(a, b)"), capsys)
+    status, graph = run(tmp_path, KERNEL.replace("tl.dot(a, b, acc, ", "tl.dot(a, b, "), capsys)
     assert status == 1
     where = graph["where"]
     assert isinstance(where, dict)
