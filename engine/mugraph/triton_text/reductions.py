@@ -138,8 +138,7 @@ def dot(
         raise Wrong("type", f"tl.dot of {a.kind} and {b.kind}")
     if len(a.shape) not in (2, 3) or len(a.shape) != len(b.shape) or a.shape[-1] != b.shape[-2]:
         raise Wrong("type", f"tl.dot of tiles of shapes {list(a.shape)} and {list(b.shape)}")
-    # Without a word Triton takes tf32 as well. Kernels of ours say so; of anyone's kernels what is said counts.
-    cut = input_precision == TF32 or (input_precision is None and allow_tf32 is True)
+    cut = input_precision == TF32 or (input_precision is None and allow_tf32 is not False)  # as Triton has it
     if cut and a.kind == "float32":
         a, b = of.to_tf32(a), of.to_tf32(b)
     shape = (*common(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])

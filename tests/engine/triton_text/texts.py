@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
+from mugraph.triton_text.inputs import Inputs
 from mugraph.triton_text.launcher import LauncherRun
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.reals import Reals
@@ -35,13 +37,18 @@ class Numbered:
         return self.at(starts[..., None] + np.arange(length))
 
 
+def world_of(*numbers: NDArray[np.int64]) -> World:
+    """One draw of the fields, in which inputs hold these numbers, one after the other."""
+    reals = Reals(FieldArithmetic(np.random.default_rng(3), 1, with_q=False))
+    flat = [one.reshape(-1) for one in numbers]
+    return World(reals, cast(Inputs, Numbered(np.concatenate([*flat, np.zeros(1, np.int64)]))))
+
+
 def launched(
     text: str, inputs: Sequence[NDArray[np.int64]], strides: Sequence[tuple[int, ...]] = ()
 ) -> NDArray[np.int64]:
     """What the first function that begins with `launch` returns, as whole numbers around zero."""
-    reals = Reals(FieldArithmetic(np.random.default_rng(3), 1, with_q=False))
-    flat = [one.reshape(-1) for one in inputs]
-    world = World(reals, Numbered(np.concatenate([*flat, np.zeros(1, np.int64)])))  # type: ignore[arg-type]
+    world = world_of(*inputs)
     run = LauncherRun(world)
     module = read_module(HEAD + text)
     given: list[HostTensor] = []
