@@ -66,6 +66,7 @@ def patch_interpreter() -> None:
     _take_precisions(interpreter)
     _take_numbers(interpreter)
     _take_libdevice(interpreter)
+    _take_waits()
     _take_configurations()
 
 
@@ -136,6 +137,17 @@ def _take_libdevice(interpreter: Any) -> None:
     }
     for name, function in functions.items():
         setattr(libdevice, name, made(function))
+
+
+def _take_waits() -> None:
+    """Of kernels that start before the one before them has ended: here one runs after the other."""
+    from triton.language.extra import cuda
+
+    def nothing(**_: Any) -> None:
+        """There is nobody to wait for, or to tell."""
+
+    for name in ("gdc_wait", "gdc_launch_dependents"):
+        setattr(cuda, name, nothing)
 
 
 def _take_configurations() -> None:
