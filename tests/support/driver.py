@@ -49,8 +49,8 @@ class Config(ctypes.Structure):
 
 class Device:
     """The driver. calls: what PyTorch's launcher was told; native: what the driver itself was told, and early: which of
-    these kernels may start before the one before it has ended; ordinary: kernels that Triton launched; made: tensors that were made; capturing, trouble: what it answers when asked, and when it
-    is to launch"""
+    these kernels may start before the one before it has ended; ordinary: kernels that Triton launched; made: tensors
+    that were made; capturing, trouble: what it answers when asked, and when it is to launch"""
 
     def __init__(self, kernels: dict[str, Kernel]) -> None:
         self.kernels = kernels

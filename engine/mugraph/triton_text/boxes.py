@@ -212,6 +212,9 @@ class _Boxed(Run):
         if not memory.is_dense and not are_places(least, groups, memory.shape, memory.strides):
             raise NotLaidOut
 
+    def check_asked(self, memory: Memory, offsets: Ints, where: Bools | None) -> None:
+        self._check(memory, offsets, where)
+
     def atomic_add(self, *_: Any, **__: Any) -> Nothing:
         raise NotLaidOut
 

@@ -34,7 +34,7 @@ from mugraph.triton_text.tiles import (
     of_shape,
     refuse_raw,
 )
-from mugraph.triton_text.waits import STARTS_NEXT, WAITS, Waiting
+from mugraph.triton_text.waits import PREFETCH, STARTS_NEXT, WAITS, Waiting
 
 _KINDS = (*FLOATS, "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _AS_THEY_ARE = (
@@ -434,6 +434,19 @@ class Run:
         layer.add(places[on], value.real.each(lambda array: np.broadcast_to(array, full)[on]))
         return Nothing()
 
+    def assembly(self, asm: Any, constraints: Any, args: Any, **_: Any) -> Nothing:
+        """Memory that is asked for, as if all were read, but that it need not be there."""
+        pointer = args[0] if isinstance(args, list | tuple) and len(args) == 1 else None
+        if not isinstance(asm, str) or not PREFETCH.fullmatch(asm) or not isinstance(pointer, Pointers):
+            raise Unreadable("tl.inline_asm_elementwise is read only where it asks for memory")
+        offsets, where = self._access(pointer, None)
+        self.check_asked(pointer.memory, offsets, where)
+        return Nothing()
+
+    def check_asked(self, memory: Memory, offsets: Ints, where: Bools | None) -> None:
+        if self.of.reals is None:
+            self.launch.check_bounds(memory, offsets, where, self.blocks, "asks for")
+
     def check_read(self, memory: Memory) -> None:
         """Raises Wrong."""
         self.waiting.check_read(memory.name, is_given=memory.source is not None and not memory.layers)
@@ -503,6 +516,7 @@ _MEMORY = {
     "tl.program_id": "program_id",
     "tl.num_programs": "num_programs",
     "tl.debug_barrier": "barrier",
+    "tl.inline_asm_elementwise": "assembly",
     "tl.make_block_ptr": "make_block_ptr",
     "tl.make_tensor_descriptor": "make_descriptor",
     "tl._experimental_make_tensor_descriptor": "make_descriptor",

@@ -161,7 +161,7 @@ class Launch:
     also_read: set[Memory] = field(default_factory=set[Memory])
     added: set[Memory] = field(default_factory=set[Memory])
     """What its blocks add to."""
-    start: Start = Start()
+    start: Start = field(default_factory=Start)
     again: bool = False
     """The survey runs a second time, now that it is known what the launch writes."""
     _done: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))

@@ -1,14 +1,18 @@
-"""Kernels that are launched before the kernel before them in the stream has ended (`launch_pdl=True`): what they may not
-do before `gdc_wait()`.
+"""Kernels that are launched before the kernel before them in the stream has ended (`launch_pdl=True`): what they may
+not do before `gdc_wait()`.
 
-It waits until all kernels before have ended, and what they have written is there. Before that a kernel may only read what
-its launcher was given, and that only if the launcher's own first kernel was launched after all before it had ended. It
-has to wait in every block, on every path, whatever it reads: then its own end says that those before have ended, too,
-which is what the next one waits for.
+It waits until all kernels before have ended, and what they have written is there. Before that a kernel may only read
+what its launcher was given, and that only if the launcher's own first kernel was launched after all before it had
+ended. It has to wait in every block, on every path, whatever it reads: then its own end says that those before have
+ended, too, which is what the next one waits for.
+
+What it asks to come into the second-level cache it does not read: all that is written passes through that cache. Only
+the addresses have to be the tensor's.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +22,8 @@ from mugraph.triton_text.refusals import Unreadable, Wrong
 WAITS = frozenset({"tl.extra.cuda.gdc_wait", "tl.extra.cuda.gdc.gdc_wait"})
 STARTS_NEXT = frozenset({"tl.extra.cuda.gdc_launch_dependents", "tl.extra.cuda.gdc.gdc_launch_dependents"})
 """A hint: whatever is started by it waits for the end."""
+PREFETCH = re.compile(r"prefetch\.global\.L2 \[\$1\];\s*(//.*)?")
+"""Of tl.inline_asm_elementwise: the first operand of its only argument is asked for."""
 _OPTION = "launch_pdl"
 
 

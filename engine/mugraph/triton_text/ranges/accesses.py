@@ -53,6 +53,6 @@ class Launch:
     axes: Mapping[str, tuple[Along, ...]]
     accesses: list[Access] = field(default_factory=list[Access])
     choices: list[Choice] = field(default_factory=list[Choice])
-    start: Start = Start()
+    start: Start = field(default_factory=Start)
     numbers: list[tuple[Poly, int]] = field(default_factory=list[tuple[Poly, int]])
     """Integers that floating-point numbers are computed from, with their lines."""
