@@ -20,7 +20,7 @@ from mugraph.triton_text.python import Evaluator, is_host
 from mugraph.triton_text.reals import FINITE, NAN, Real, Reals
 from mugraph.triton_text.refusals import Diverges, Unreadable, Wrong
 from mugraph.triton_text.running import Launch, block_ids
-from mugraph.triton_text.source import Function, Named
+from mugraph.triton_text.source import Function, Named, listed
 from mugraph.triton_text.tiles import (
     FLOATS,
     RAW,
@@ -436,7 +436,7 @@ class Run:
 
     def assembly(self, asm: Any, constraints: Any, args: Any, **_: Any) -> Nothing:
         """Memory that is asked for, as if all were read, but that it need not be there."""
-        pointer = args[0] if isinstance(args, list | tuple) and len(args) == 1 else None
+        pointer = listed(args)[0]
         if not isinstance(asm, str) or not PREFETCH.fullmatch(asm) or not isinstance(pointer, Pointers):
             raise Unreadable("tl.inline_asm_elementwise is read only where it asks for memory")
         offsets, where = self._access(pointer, None)

@@ -153,8 +153,13 @@ def _take_waits() -> None:
     def assembly(self: Any, asm: str, constraints: str, values: Any, types: Any, *_: Any) -> Any:
         if not asm.startswith("prefetch.global.L2 "):
             raise NotImplementedError("inline_asm not supported in interpreter mode")
-        found = interpreter.TensorHandle(np.zeros(values[0].data.shape, np.int32), tl.int32)
-        return SimpleNamespace(get_result=lambda _: found)
+        shape: tuple[int, ...] = values[0].data.shape
+        found = interpreter.TensorHandle(np.zeros(shape, np.int32), tl.int32)
+
+        def result(number: int) -> Any:
+            return found
+
+        return SimpleNamespace(get_result=result)
 
     builder.create_inline_asm = assembly
 
