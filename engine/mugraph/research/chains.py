@@ -41,6 +41,26 @@ PROGRAMS = {
     "norms_2": _norms(2),
     "norms_4": _norms(4),
     "norms_8": _norms(8),
+    "projections": '''\
+"""RMSNorm and three Linear, one row: what is projected by one kernel is of no use to the next."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+# mugraph: x=f16[1, 4096]
+class Projections(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.Parameter(torch.ones(4096, dtype=torch.float16))
+        self.q = nn.Linear(4096, 4096, bias=False, dtype=torch.float16)
+        self.k, self.v = (nn.Linear(4096, 1024, bias=False, dtype=torch.float16) for _ in range(2))
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        h = F.rms_norm(x, (4096,), self.norm, 1e-6)
+        return self.q(h), self.k(h), self.v(h)
+''',
     "mlp": '''\
 """The feed-forward half of a layer of Llama 3 8B, one token."""
 
