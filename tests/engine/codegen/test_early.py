@@ -11,6 +11,8 @@ import pytest
 from mugraph.codegen.aot import compile_for
 from mugraph.codegen.early import STARTS_NEXT, WAIT, overlapped
 from mugraph.codegen.lower import lower, lower_kernels
+from mugraph.codegen.prefetch import ASM
+from mugraph.ir.kernel import KernelSource
 from mugraph.sizes.text import text_checked
 from mugraph.targets import TARGETS
 from mugraph.verification.float_test import FloatTester
@@ -72,6 +74,59 @@ def _moved(jit: str, line: str) -> str:
     """To the end of its kernel."""
     before, after = jit.split(f"    {line}\n")
     return f"{before}{after.rstrip()}\n    {line}\n"
+
+
+def asking(name: str) -> KernelSource:
+    source = lower(*WHOLE[name])
+    return overlapped(source, after=True, form="asking", weights=[one.name for one in source.inputs])
+
+
+def test_text_that_asks_for_weights(snapshot: SnapshotAssertion) -> None:
+    text = asking("gated_mlp").standalone()
+    assert text == snapshot(extension_class=PythonFile)
+    assert max(map(len, text.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("name", ["gated_mlp", "rms_norm_linear"])
+def test_what_is_asked_for_is_the_tensors(name: str) -> None:
+    """At its full size, with neighbours that come at once asked for once."""
+    source, program = asking(name), program_of(WHOLE[name][0])
+    assert text_checked(program, source, [WHOLE[name]]).passed
+    beyond = re.sub(r"static_range\(0, 2 \* (\w+)", r"static_range(0, 1000 * \1", source.jit)
+    assert beyond != source.jit
+    found = text_checked(program, replace(source, jit=beyond), [WHOLE[name]])
+    assert "asks for" in (found.reason or "")
+    other = replace(source, jit=source.jit.replace(ASM, "st.global.b32 [$1], $0;"))
+    assert "only where it asks for memory" in (text_checked(program, other, [WHOLE[name]]).reason or "")
+
+
+@pytest.mark.parametrize(
+    "name", ["rms_norm_linear_1_row", "rms_norm_linear_small_tiles", "inner_products", "lora_rank_8_tail"]
+)
+def test_what_is_asked_for_changes_nothing(name: str, tester: FloatTester) -> None:
+    source, program = lower(*ONE[name]), program_of(ONE[name][0])
+    early = overlapped(source, after=True, form="asking", weights=[one.name for one in source.inputs])
+    found = tester.test_kernel(early, program)
+    assert found.passed, found.reason
+    text = text_checked(program, early, [ONE[name]])
+    assert text.passed, text.reason
+
+
+def test_what_is_masked_is_not_asked_for() -> None:
+    """The tail of a tensor may lie outside of it."""
+    source = lower(*ONE["lora_rank_8_tail"])
+    early = overlapped(source, after=True, form="asking", weights=[one.name for one in source.inputs])
+    masked = [line for line in source.jit.splitlines() if "tl.load(" in line and "mask=" in line]
+    assert masked
+    assert early.jit.count(ASM) <= source.jit.count("tl.load(") - len(masked)
+
+
+@pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") == "1", reason="the interpreter compiles nothing")
+def test_the_compiler_asks_before_the_wait() -> None:
+    """A few times a thread: a row of a tile is neighbours."""
+    ptx = re.sub(r"//.*", "", compile_for(asking("gated_mlp"), 90).ptx.partition(".section")[0])
+    assert 0 < ptx.count("prefetch.global.L2") <= 16
+    assert ptx.rindex("prefetch.global.L2") < ptx.index("griddepcontrol.wait")
 
 
 def test_alone_it_stays_as_it_is() -> None:

@@ -1,5 +1,5 @@
-"""Kernels that start while the kernel before them ends give, bit for bit, what they give one after the other: many times
-over, as called and in graphs, with the allocator's memory going from one to the other."""
+"""Kernels that start while the kernel before them ends give, bit for bit, what they give one after the other: many
+times over, as called and in graphs, with the allocator's memory going from one to the other."""
 
 from __future__ import annotations
 
