@@ -434,11 +434,11 @@ class Run:
         layer.add(places[on], value.real.each(lambda array: np.broadcast_to(array, full)[on]))
         return Nothing()
 
-    def assembly(self, asm: Any, constraints: Any, args: Any, **_: Any) -> Nothing:
+    def assembly(self, asm: Any, constraints: Any, args: Any, *_: Any, **__: Any) -> Nothing:
         """Memory that is asked for, as if all were read, but that it need not be there."""
-        pointer = listed(args)[0]
+        pointer = next(iter(listed(args)), None)
         if not isinstance(asm, str) or not PREFETCH.fullmatch(asm) or not isinstance(pointer, Pointers):
-            raise Unreadable("tl.inline_asm_elementwise is read only where it asks for memory")
+            raise Unreadable("tl.inline_asm_elementwise is not read, but where it asks for memory")
         offsets, where = self._access(pointer, None)
         self.check_asked(pointer.memory, offsets, where)
         return Nothing()
