@@ -9,6 +9,8 @@ called `gdc_launch_dependents()` or has ended. What that kernel, and those befor
 - Before it waits it loads nothing that any kernel of the call writes. The first kernel of a call is launched after all
   that is before it in the stream has ended, so what the call is given is there, and may be loaded: weights as a rule.
 - A launcher whose own first kernel starts early does not know what of its inputs is there. It loads nothing before.
+  Whatever runs before it, as torch.compile may put something there: that was launched after all before it had ended,
+  or waits itself, as PTX asks of every kernel that is launched so. When it has ended, all before it has.
 - It may ask for memory to come into the cache: that reads nothing (prefetch.py).
 
 A kernel says at once that the next one may start. That one begins when all blocks of this one have begun, so it takes
