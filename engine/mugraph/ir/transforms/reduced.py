@@ -112,9 +112,8 @@ def program_sizes(program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Sc
         if whole.name not in tensors:
             continue
         cut, block = tensors[whole.name]
-        if whole.windows:  # its axes are the kernels' own
-            continue
-        for dim, extent in zip(whole.dims, cut.shape(block.sizes), strict=True):
+        for dim, parts in zip(whole.dims, cut.dims, strict=True):
+            extent = prod(block.sizes[axis] for axis in parts)
             for axis in [axis for axis in dim if axis not in sizes]:
                 sizes[axis] = extent // prod(sizes[other] for other in dim if other != axis)
     return sizes

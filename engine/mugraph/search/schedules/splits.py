@@ -93,7 +93,7 @@ def part_counts(size: int, most: int = 64, least: int = 16) -> list[int]:
 
 
 def _cut(block: BlockGraph, axis: str) -> Cut | None:
-    if any(axis in tensor.windowed for tensor in block.tensors):  # its parts would not be a dimension's places
+    if any(axis in tensor.uncut for tensor in block.tensors):
         return None
     vary = varying(block)
     closing = [op for op in block.ops if op.kind is Kind.ACCUM and op.over == (axis,)]
