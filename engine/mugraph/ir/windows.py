@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-
 _NEAR = 3
 """Places further that a window stays at all sizes."""
 

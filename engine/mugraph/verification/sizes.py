@@ -82,7 +82,9 @@ def assignments(
     for chosen in (small, large):
         assignment = _complete(full, chosen, equal, products)
         for _ in range(_MOST_CHANGES):
-            if not (_widened(tensors, full, assignment, chosen, equal) or _lengthened(masks, full, chosen, equal, products)):
+            if not (
+                _widened(tensors, full, assignment, chosen, equal) or _lengthened(masks, full, chosen, equal, products)
+            ):
                 break
             assignment = _complete(full, chosen, equal, products)
         else:
