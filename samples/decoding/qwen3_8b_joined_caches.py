@@ -1,4 +1,4 @@
-"""Four decoder layers of Qwen3 8B: one token, with 4,095 in the caches. They are joined by torch.cat, and returned."""
+"""Four decoder layers of Qwen3 8B: one token, with 4,095 in the caches. They are joined by torch.cat and returned."""
 
 from layers import Layer
 from torch import nn

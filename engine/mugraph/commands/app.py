@@ -123,8 +123,8 @@ def bench(
     against: Annotated[
         str,
         typer.Option(
-            help="Of files: what gains are over, of eager, torch.compile and max-autotune; all. Also reduce-overhead, of "
-            "which calls alone are timed."
+            help="Of files: what gains are over, of eager, torch.compile and max-autotune; all. Also reduce-overhead, "
+            "of which calls alone are timed."
         ),
     ] = "",
     resume: Annotated[
