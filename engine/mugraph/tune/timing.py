@@ -213,21 +213,23 @@ def tensors_of(result: object) -> tuple[torch.Tensor, ...]:
     return tensors
 
 
-def relative_error(value: torch.Tensor, reference: torch.Tensor) -> float:
-    """Largest absolute difference over the reference's largest absolute value, in float64; inf where one is not finite
-    and the other is."""
+def relative_errors(value: torch.Tensor, reference: torch.Tensor) -> tuple[float, float]:
+    """Largest and root mean square difference, over the reference's largest absolute value, in float64; inf where one
+    is not finite and the other is."""
     if value.shape != reference.shape:
-        return math.inf
-    most = scale = 0.0
+        return math.inf, math.inf
+    most = scale = squares = 0.0
     # Of gigabytes, a part at a time: float64 takes twice the memory, and there may be little left.
     for mine, truth in zip(_parts(value), _parts(reference), strict=True):
         finite = torch.isfinite(truth)
         if not bool((torch.isfinite(mine) == finite).all()):
-            return math.inf
+            return math.inf, math.inf
         mine, truth = (torch.where(finite, one.double(), 0.0) for one in (mine, truth))
         scale = max(scale, float(truth.abs().max()))
-        most = max(most, float((mine - truth).abs().max()))
-    return most / (scale or 1.0)
+        apart = mine.sub_(truth).abs_()
+        most = max(most, float(apart.max()))
+        squares += float(apart.square_().sum())
+    return most / (scale or 1.0), math.sqrt(squares / max(1, value.numel())) / (scale or 1.0)
 
 
 def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:

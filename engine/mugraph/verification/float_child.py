@@ -47,8 +47,8 @@ _log = logging.getLogger("mugraph.verification")
 
 _DRAWS = 4
 """Of a piece, to begin with."""
-_PIECE = 1 << 25
-"""Elements of the largest value of a piece: it is drawn many times over, and so takes seconds."""
+_PIECE = 1 << 23
+"""Elements of the largest value of a piece: it is drawn up to sixty times, in each of nine scenarios."""
 _WHOLE = 3
 """Pieces of a program that are all compared with float64; of more, as many."""
 _KEPT_BYTES = 1 << 30

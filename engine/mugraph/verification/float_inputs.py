@@ -36,7 +36,7 @@ Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits", "su
 _GUARD = 1024  # elements; keeps the start of the tensor aligned
 _LARGE = 200.0  # exp overflows float16 at 11 and float32 at 89
 _MODERATE = 12.0  # small enough that the largest logit does not hide all others
-_HEADROOM = 16.0
+_HEADROOM = (16.0, 2.0)  # the second where no inputs have the first: a sum of many sigmoids is as large for all
 _LEAST = 2.0**-10  # of numbers that have to be positive
 _SUBNORMAL = 2.0**-18  # of float16, whose least normal number is 2^-14
 
@@ -77,7 +77,7 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
     state = generator.get_state()
     positive = {home[name] for name in _below_logarithms(program)}
     signs = (False, True) if positive else (False,)
-    for (reach, degenerate, factor), is_positive in product(_attempts(scenario), signs):
+    for headroom, (reach, degenerate, factor), is_positive in product(_HEADROOM, list(_attempts(scenario)), signs):
         generator.set_state(state)
         drawn = {
             name: factor * drawn
@@ -92,7 +92,7 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         drawn = _bounded_logits(program, drawn, home, bound, only_larger=scenario != "large logits")
         placed = {name: place(drawn[name], program.tensor(name), program.sizes) for name in drawn}
         inputs = {name: placed[owner] for name, owner in home.items()}
-        eager = _eager(program, inputs)
+        eager = _eager(program, inputs, headroom)
         if eager is not None:
             return Drawn(inputs, eager)
     return None
@@ -230,15 +230,16 @@ def _expanded(data: Tensor, program: TensorProgram, name: str) -> Tensor:
     return data.expand(program.tensor(name).shape(program.sizes))
 
 
-def _eager(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
-    """What eager PyTorch would compute; None if it overflows or comes close to it."""
+def _eager(program: TensorProgram, inputs: Mapping[str, Tensor], headroom: float) -> dict[str, Tensor] | None:
+    """What eager PyTorch would compute; None if it overflows or comes close to it. headroom: how many times larger its
+    results may become"""
     types = {name: TORCH_TYPES[tensor.dtype] for name, tensor in program.outputs.items()}
 
     def in_range(values: Mapping[str, Value]) -> bool:
         if largest(values) == float("inf"):
             return False
         tops = {name: float(values[name].data.abs().max()) for name in types}
-        return all(tops[name] * _HEADROOM < torch.finfo(kind).max for name, kind in types.items())
+        return all(tops[name] * headroom < torch.finfo(kind).max for name, kind in types.items())
 
     return _rounded_if(program, inputs, in_range)
 

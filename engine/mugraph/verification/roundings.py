@@ -13,6 +13,7 @@ from torch import Tensor
 from mugraph.ir.dtypes import COMPUTED, READ, DType
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.statistics import statistics
 from mugraph.ir.tf32 import EPSILON as TF32
 from mugraph.verification.so_far import TILE, ProductSoFar, SumSoFar
 from mugraph.verification.torch_reference import Joined, OfResult, Value
@@ -188,7 +189,7 @@ def precisions(program: TensorProgram) -> dict[str, DType | None]:
     what is computed from nothing else (a mean, a root of a mean square) are float32 as well: so they are inside
     PyTorch's norms and variances, and a program does not say whether it has them from one.
     """
-    inner = _statistics(program)
+    inner = statistics(program)
     natural: dict[str, DType | None] = {}
     inside: dict[str, bool] = {}
     result: dict[str, DType | None] = {}
@@ -210,23 +211,6 @@ def precisions(program: TensorProgram) -> dict[str, DType | None]:
 def _is_stored(program: TensorProgram, op: Op) -> bool:
     """Is it read from a tensor of a type that converts to any other without loss?"""
     return op.kind is Kind.LOAD and program.tensor(op.tensor).dtype not in COMPUTED
-
-
-def _statistics(program: TensorProgram) -> set[str]:
-    """Sums that are no products, what is computed for them alone, and what is computed from them and numbers alone."""
-    ops = {op.name: op for op in program.ops}
-    found: set[str] = set()
-    for op in program.ops:
-        made = [name for name in op.inputs if ops[name].kind is not Kind.CONST]
-        if not op.kind.contracts and (op.kind.reduces or (made and found.issuperset(made))):
-            found.add(op.name)
-    summed: set[str] = set()
-    for op in reversed(program.ops):
-        users = [other for other in program.ops if op.name in other.inputs]
-        kept = op.name in program.outputs or not users
-        if op.kind.is_elementwise and not kept and all(u.kind.is_plain_sum or u.name in summed for u in users):
-            summed.add(op.name)
-    return found | summed
 
 
 def _promoted(a: DType | None, b: DType | None) -> DType | None:

@@ -20,6 +20,7 @@ from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
 from mugraph.ops.functions.unary import UNARY
 from mugraph.verification.evaluate import ancestors
+from mugraph.verification.window_places import read_places
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def _through_windows(data: Tensor, tensor: Layout, sizes: Sizes) -> Tensor:
         shape = list(data.shape)
         shape[window.dim] = 1
         padded = torch.cat((data, data.new_zeros(shape)), window.dim)
-        places = torch.tensor(window.places(tensor.dims[window.dim], sizes), device=data.device)
+        places = read_places(window, tensor.dims[window.dim], sizes, data.device)
         data = padded.index_select(window.dim, places % padded.shape[window.dim])
     return data
 

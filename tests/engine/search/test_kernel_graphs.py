@@ -335,3 +335,15 @@ def test_what_is_no_product_is_generated() -> None:
     assert check_candidate(as_block(program), Schedule((), library=True)) == [
         "no library call computes it without a copy"
     ]
+
+
+def test_a_statistic_is_handed_over_in_float32() -> None:
+    """The norm of a long row of float16 is beyond that type, where its quotient is not."""
+    b = Builder("normed", m=8, h=64)
+    x = b.input("x", "m", "h")
+    normed = b.rms("y", x, "h")
+    program = b.program(normed, "m", "h")
+    inner = {op.name for op in program.compute_ops if op.name != normed}
+    stored = in_memory(program)
+    assert {stored[name].dtype for name in inner} == {"f32"}
+    assert stored[normed].dtype == "f16"

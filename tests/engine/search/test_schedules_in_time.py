@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.search.kernel_graphs.parts import PartTask
 from mugraph.search.run import Search
-from mugraph.search.schedules.split_schedules import kernel_candidates
+from mugraph.search.schedules.split_schedules import kernel_candidates, split_candidates
 from mugraph.search.topologies.limits import Limits
 from mugraph.targets import TARGETS
 
@@ -53,3 +53,11 @@ def test_a_part_whose_graph_has_no_time_left_has_what_was_found_for_it() -> None
     task = PartTask(rmsnorm_linear(), H100, Limits(max_block_ops=9))
     every, few = task.run(), task.run(after(1000))
     assert 0 < len(few.candidates) <= len(every.candidates)
+
+
+def test_no_further_split_is_begun_when_the_time_is_over() -> None:
+    given, asked = blocks(), list[None]()
+    every = split_candidates(given, H100, over=lambda: bool(asked.append(None)))
+    few = split_candidates(given, H100, over=after(len(asked) - 2))
+    assert 0 < len(few) < len(every)
+    assert not split_candidates(given, H100, over=lambda: True)

@@ -84,3 +84,26 @@ def test_indices_stay_integers() -> None:
 def test_another_number_of_results() -> None:
     answer = agree(lambda x: (x, x), lambda x: x, (X,), torch.Generator(CPU))
     assert answer == Failure("2 results where the original gives 1")
+
+
+def test_rounding_more_than_the_code_does() -> None:
+    """One product of three is rounded in the code: all three may not be, though the largest errors are of a size."""
+    shapes = InputSpec((512, 64), (64, 1), "f32"), *(InputSpec((64, 64), (64, 1), "f32") for _ in range(3))
+
+    def product(x: torch.Tensor, weight: torch.Tensor, rounds: bool) -> torch.Tensor:
+        return as_tf32(x) @ as_tf32(weight) if rounds else x @ weight
+
+    def chain(*rounds: bool) -> agreeing.Function:
+        def run(x: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
+            for weight, one in zip(weights, rounds, strict=True):
+                x = product(x, weight, one)
+            return x
+
+        return run
+
+    reference = chain(False, True, False)
+    assert found(reference, reference, *shapes).passed
+    assert found(chain(True, False, False), reference, *shapes).passed
+    more = found(chain(True, True, True), reference, *shapes)
+    assert not more.passed
+    assert more.error < 2 * more.limit

@@ -13,6 +13,7 @@ from mugraph.ir.library import memory_orders
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.statistics import statistics
 from mugraph.ir.tensors import Tensor, contiguous_strides
 
 
@@ -23,14 +24,14 @@ def in_memory(program: TensorProgram, choice: int = 0) -> dict[str, Tensor]:
     """
     taken = {tensor.name for tensor in (*program.tensors, *program.outputs.values())}
     orders = _orders(program, choice)
-    stored: dict[str, Tensor] = {}
+    inner, stored = statistics(program), dict[str, Tensor]()
     for op in program.compute_ops:
         if op.name in program.outputs:
             stored[op.name] = program.outputs[op.name]
             continue
         dims = tuple((axis,) for axis in orders[op.name])
         name = take(numbered(op.name), taken)
-        stored[op.name] = Tensor(name, dims, contiguous_strides(dims, program.sizes), _dtype(program, op))
+        stored[op.name] = Tensor(name, dims, contiguous_strides(dims, program.sizes), _dtype(program, op, inner))
     return stored
 
 
@@ -121,10 +122,11 @@ def without_store(program: TensorProgram, ops: Iterable[Op]) -> TensorProgram:
     )
 
 
-def _dtype(program: TensorProgram, op: Op) -> DType:
-    """What the user's code rounds the value to."""
+def _dtype(program: TensorProgram, op: Op, inner: Collection[str]) -> DType:
+    """What the user's code rounds the value to. inner: values that PyTorch keeps in float32; the norm of a long row of
+    float16 may be beyond that type"""
     types: set[DType] = {tensor.dtype for tensor in program.tensors if tensor.dtype in COMPUTED}
-    return types.pop() if len(types) == 1 and not op.f32 else "f32"
+    return types.pop() if len(types) == 1 and not op.f32 and op.name not in inner else "f32"
 
 
 def _orders(program: TensorProgram, choice: int) -> dict[str, tuple[str, ...]]:

@@ -60,7 +60,7 @@ def kernel_candidates(
     blocks = list(blocks)
     found = best(blocks, target, limits, over)
     if not found or not over():
-        found += split_candidates(blocks, target, limits, uncut)
+        found += split_candidates(blocks, target, limits, uncut, over)
     found.sort(key=lambda candidate: candidate.estimate_us)
     return diverse([*found[:most], *_of_other_topologies(found[:most], found[most:])])
 
@@ -80,14 +80,18 @@ def split_candidates(
     target: Target,
     limits: ScheduleLimits | None = None,
     uncut: Collection[str] = (),
+    over: Callable[[], bool] = never,
 ) -> list[Candidate]:
-    """Pairs of kernels, fastest by estimate first: a first kernel whose `then` finishes it. uncut: axes not to split"""
+    """Pairs of kernels, fastest by estimate first: a first kernel whose `then` finishes it. uncut: axes not to split.
+    over: what there is then is all"""
     limits = limits or ScheduleLimits()
     every: list[AnyCut] = [cut for block in blocks for cut in (*cuts(block), *moments_cuts(block))]
     every = [cut for cut in every if cut.axis not in uncut]
-    pairs = _promising(every, target, limits)
+    pairs = _promising(every, target, limits, over)
     found: list[Candidate] = []
     for first, then in pairs:
+        if over():
+            break
         found += [with_then(candidate, then) for candidate in schedules(first, target, limits)]
     return sorted(found, key=lambda candidate: candidate.estimate_us)
 
@@ -104,32 +108,34 @@ def alone(candidate: Candidate) -> Candidate:
     return replace(candidate, estimate_us=candidate.estimate_us - candidate.then.estimate_us, then=None)
 
 
-def _promising(every: list[AnyCut], target: Target, limits: ScheduleLimits) -> list[tuple[BlockGraph, Candidate]]:
+def _promising(
+    every: list[AnyCut], target: Target, limits: ScheduleLimits, over: Callable[[], bool]
+) -> list[tuple[BlockGraph, Candidate]]:
     """The most promising first kernels, each with its best second one. All numbers of parts are tried for the cuts that
     look best in the middle number."""
     middle = [(cut, counts[len(counts) // 2]) for cut in every if (counts := cut.counts(MOST_PARTS))]
-    looked = sorted(_looked(middle, target, limits), key=lambda look: look[0])
+    looked = sorted(_looked(middle, target, limits, over), key=lambda look: look[0])
     chosen = list({id(cut): cut for _, cut, _, _ in looked}.values())[:CUTS]
     pairs: list[tuple[BlockGraph, Candidate]] = []
     finished: dict[int, list[Candidate]] = {}  # id of a second kernel -> its best schedule, if one fits
-    looked = _looked([(cut, n) for cut in chosen for n in cut.counts(MOST_PARTS)], target, limits)
+    looked = _looked([(cut, n) for cut in chosen for n in cut.counts(MOST_PARTS)], target, limits, over)
     for _, _, first, second in sorted(looked, key=lambda look: look[0]):
         if id(second) not in finished:
             finished[id(second)] = schedules(second, target, limits)[:1]
         pairs.extend((first, then) for then in finished[id(second)])
-        if len(pairs) >= SPLITS:
+        if len(pairs) >= SPLITS or over():
             break
     return pairs
 
 
 def _looked(
-    pairs: list[tuple[AnyCut, int]], target: Target, limits: ScheduleLimits
+    pairs: list[tuple[AnyCut, int]], target: Target, limits: ScheduleLimits, over: Callable[[], bool]
 ) -> list[tuple[float, AnyCut, BlockGraph, BlockGraph]]:
     """Cuts into so many parts, each with and without a loop over its part, that fit on the device: a coarse estimate of
     both kernels, and the kernels."""
     made = [(cut, *kernels) for cut, count in pairs for kernels in cut.pairs(count)]
     every = {id(block): block for _, *both in made for block in both}
-    us = {id(block): estimate for estimate, block in looks(every.values(), target, limits)}
+    us = {id(block): estimate for estimate, block in looks(every.values(), target, limits, over)}
     return [
         (us[id(first)] + us[id(second)], cut, first, second)
         for cut, first, second in made

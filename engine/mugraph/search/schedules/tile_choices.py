@@ -94,10 +94,18 @@ def _loop_tiles(shape: Shape, axis: str) -> list[int]:
     itself."""
     size = shape.sizes[axis]
     several = any(axis in product.depth and len(product.depth) > 1 for product in shape.products)
-    if size <= MIN_DOT:  # beside another axis of a product's depth it can be taken one by one
-        return [1] if several and size > 1 else []
+    if size <= MIN_DOT:  # beside another axis of a product's depth, or as taps of a window, it can be taken one by one
+        return [1] if (several or _is_taps(shape, axis)) and size > 1 else []
     tiles = LOOP_TILES if shape.products else (*LOOP_TILES, *LONG_LOOP_TILES)
     return [tile for tile in tiles if tile < size and _padding(size, tile) < MAX_PADDING] or [MIN_DOT]
+
+
+def _is_taps(shape: Shape, axis: str) -> bool:
+    """Whether it is a part of a dimension, the rest of which is cut into tiles: a block then reads long runs, once for
+    each tap, where a tile of all taps would have few positions."""
+    if shape.products:
+        return False
+    return any(axis in dim and len(dim) > 1 for tensor in shape.block.tensors for dim in tensor.dims)
 
 
 def _tiles(size: int, least: int, most: int) -> list[int]:
