@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 import torch
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import Tensor
+from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ir.windows import Window, resized
 from mugraph.search.run import topologies
 from mugraph.search.schedules.splits import cuts
@@ -98,6 +98,40 @@ def test_a_cache_is_split_across_the_grid() -> None:
     assert verify_topologies(own, [(first, None), (second, None)], seed=1).passed
     later = with_windows(first, {tensor.name for tensor in first.tensors}, 1)
     assert not verify_topologies(own, [(later, None), (second, None)], seed=1).passed
+
+
+def returning(own: TensorProgram, block: BlockGraph) -> tuple[TensorProgram, BlockGraph]:
+    """The program and the topology with the joined keys as an output too."""
+    value, here = joined_keys(own), joined_keys(block)
+    keys = own.tensor("keys")
+    tensor = Tensor("joined", keys.dims, contiguous_strides(keys.dims, own.sizes), "f32", "joined")
+    store = Op("store_joined", Kind.STORE, (here.name,), here.axes, tensor="joined")
+    program = replace(own, outputs={**own.outputs, value.name: tensor})
+    return program, replace(block, tensors=(*block.tensors, tensor), ops=(*block.ops, store))
+
+
+def joined_keys(graph: TensorProgram | BlockGraph) -> Op:
+    read = {op.name for op in graph.ops if op.tensor == "keys"}
+    return next(op for op in graph.ops if op.kind is Kind.ADD and read.intersection(op.inputs))
+
+
+def test_the_first_kernel_of_a_split_stores_the_cache_that_it_has_joined() -> None:
+    """Each part of it, with a loop over the part and without one; and no other kernel has to read the caches again."""
+    own = program(3)
+    loops = [one.block for one in topologies(own) if one.block.loop_axes]
+    block = next(b for b in loops if any(cut.axis in windowed(b) for cut in cuts(b)))
+    whole, stored = returning(own, block)
+    (cut, *_) = (cut for cut in cuts(stored) if cut.axis in windowed(block))
+    for looped in (True, False):
+        first, second = cut.at(4, looped=looped)
+        assert "joined" in [tensor.name for tensor in first.outputs]
+        assert {tensor.name for tensor in second.inputs}.isdisjoint({"joined", "keys", "values", "k", "v"})
+        assert verify_topologies(whole, [(first, None), (second, None)], seed=1).passed
+        keys = next(op.name for op in first.ops if op.tensor == "keys")
+        alone = replace(
+            first, ops=tuple(replace(op, inputs=(keys,)) if op.tensor == "joined" else op for op in first.ops)
+        )
+        assert not verify_topologies(whole, [(alone, None), (second, None)], seed=1).passed
 
 
 def windowed(block: BlockGraph) -> set[str]:
