@@ -28,15 +28,35 @@ class Kernel:
     does: Callable[[Places], None]
 
 
+class Attribute(ctypes.Structure):
+    """CUlaunchAttribute of cuda.h."""
+
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_char * 4), ("value", ctypes.c_int * 16)]
+
+
+class Config(ctypes.Structure):
+    """CUlaunchConfig of cuda.h."""
+
+    _fields_ = [
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("shared", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(Attribute)),
+        ("count", ctypes.c_uint),
+    ]
+
+
 class Device:
-    """The driver. calls: what PyTorch's launcher was told; native: what the driver itself was told; ordinary: kernels
-    that Triton launched; made: tensors that were made; capturing, trouble: what it answers when asked, and when it
-    is to launch"""
+    """The driver. calls: what PyTorch's launcher was told; native: what the driver itself was told, and early: which of
+    these kernels may start before the one before it has ended; ordinary: kernels that Triton launched; made: tensors
+    that were made; capturing, trouble: what it answers when asked, and when it is to launch"""
 
     def __init__(self, kernels: dict[str, Kernel]) -> None:
         self.kernels = kernels
         self.calls: list[tuple[Any, ...]] = []
         self.native: list[tuple[Any, ...]] = []
+        self.early: list[int] = []
         self.ordinary: list[str] = []
         self.made: list[Any] = []
         self.current, self.stream, self.capturing, self.trouble = 0, 5, 0, 0
@@ -45,7 +65,9 @@ class Device:
         ask = ctypes.CFUNCTYPE(ctypes.c_int, size, ctypes.POINTER(ctypes.c_int))
         place = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int))
         current = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.POINTER(size))
-        self.functions = launch(self._launched), ask(self._asked), place(self._place), current(self._stream)
+        early = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Config), size, places, size)
+        launches = launch(self._launched), early(self._launched_early)
+        self.functions = *launches, ask(self._asked), place(self._place), current(self._stream)
 
     @property
     def driver(self) -> tuple[int, ...]:
@@ -84,6 +106,12 @@ class Device:
         if not self.trouble:
             self.run(function, places[:count])
         return self.trouble
+
+    def _launched_early(self, config: Any, function: int, values: Any, extra: int) -> int:
+        told, [attribute] = config[0], config[0].attributes[: config[0].count]
+        assert (attribute.id, attribute.value[0]) == (6, 1)  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        self.early.append(function)
+        return self._launched(function, *told.grid, *told.block, told.shared, told.stream, values, extra)
 
     def _place(self, device: Any) -> int:
         device[0] = self.current

@@ -58,6 +58,7 @@ def compile_for(source: KernelSource, capability: int) -> Compiled:
     signature |= dict.fromkeys(source.arguments, "i32") | dict.fromkeys(source.constexprs, "constexpr")
     attributes = {(at,): _ALIGNED for at in range(len(source.pointers))}
     constants: Any = dict(source.constexprs)
+    early = {"launch_pdl": True} if source.early else {}
     with tempfile.TemporaryDirectory() as folder:
         kernel: Any = getattr(_imported(source, Path(folder)), source.function)
         if not hasattr(kernel, "src"):
@@ -67,7 +68,7 @@ def compile_for(source: KernelSource, capability: int) -> Compiled:
             built = compiler.compile(
                 ASTSource(fn=kernel, signature=signature, constexprs=constants, attrs=attributes),
                 target=GPUTarget("cuda", capability, 32),
-                options={"num_warps": source.num_warps, "num_stages": source.num_stages},
+                options={"num_warps": source.num_warps, "num_stages": source.num_stages, **early},
             )
         except Exception as error:
             reason = (str(error).strip() or repr(error)).splitlines()[-1]

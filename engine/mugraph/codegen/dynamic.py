@@ -16,6 +16,9 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 
+EARLY = "launch_pdl=True"
+"""The option of a launch that may begin before the kernel before it has ended."""
+
 
 def check_dynamic(block: BlockGraph, program: TensorProgram | None) -> None:
     """Raises Rejected for a kernel that needs a dynamic axis of the program to be of one size."""
@@ -144,8 +147,9 @@ def launch_lines(kernel: KernelSource, called: Mapping[str, str], sizes: Mapping
     last = kernel.launches[-1]
     shared = {key: value for key, value in last.constexprs.items() if _is_shared(key, kernel.launches)}
     fixed = [f"{key}={value!r}" for key, value in shared.items()]
+    early = [EARLY] if kernel.early else []
     if len(kernel.launches) == 1:
-        ends = [f"num_warps={last.num_warps}", f"num_stages={last.num_stages}"]
+        ends = [f"num_warps={last.num_warps}", f"num_stages={last.num_stages}", *early]
         return [
             f"{kernel.function}[{_grid(last, sizes)}](",
             f"    {tensors}{own},",
@@ -164,7 +168,7 @@ def launch_lines(kernel: KernelSource, called: Mapping[str, str], sizes: Mapping
         *lines,
         f"{kernel.function}[grid](",
         f"    {tensors}{own},",
-        *(f"    {line}" for line in argument_lines(fixed)),
+        *(f"    {line}" for line in argument_lines([*fixed, *early])),
         "    **schedule,",
         ")",
     ]

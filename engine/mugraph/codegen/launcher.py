@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from mugraph.codegen.arguments import argument_lines
-from mugraph.codegen.dynamic import launch_lines, shape_text, size_lines
+from mugraph.codegen.dynamic import EARLY, launch_lines, shape_text, size_lines
 from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import RESERVED, Scope
@@ -63,7 +63,8 @@ def launcher_text(name: str, kernels: Sequence[KernelSource], kept: Collection[s
         lines.append(f"    {kernel.function}[{kernel.grid}](")
         lines.append(f"        {', '.join(called[tensor.name] for tensor in (*kernel.inputs, *kernel.outputs))},")
         lines += [f"        {line}" for line in argument_lines(named)]
-        lines.append(f"        num_warps={kernel.num_warps}, num_stages={kernel.num_stages},")
+        early = f" {EARLY}," if kernel.early else ""
+        lines.append(f"        num_warps={kernel.num_warps}, num_stages={kernel.num_stages},{early}")
         lines.append("    )")
     lines.append(f"    return {', '.join(called[tensor.name] for tensor in outputs)}")
     return "\n".join(lines)

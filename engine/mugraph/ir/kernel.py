@@ -65,6 +65,8 @@ class KernelSource:
     by:         the dynamic axis by whose size a launch is chosen
     launches:   of a kernel with dynamic axes: by size, the smallest first. The last one is `grid`, `constexprs`, ...
     takes_tf32: products in it are computed in TF32
+    early:      it is launched before the kernel before it in the stream has ended, and waits itself (codegen/early.py);
+                of several: the first one is
     parts:      where several kernels run one after the other: each of them; `jit` then holds all their functions,
                 `launcher` launches all and keeps to itself what they hand over, `pointers` to `num_stages` are the
                 first one's
@@ -88,6 +90,7 @@ class KernelSource:
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
     launches: tuple[Launch, ...] = ()
     takes_tf32: bool = False
+    early: bool = False
     parts: tuple[KernelSource, ...] = ()
 
     @property

@@ -137,6 +137,18 @@ class EngineSettings:
             option=("--exact", "Offer only kernels that are known to have the same bits as PyTorch."),
         ),
     ] = False
+    overlap: Annotated[
+        bool,
+        Setting(
+            "overlap",
+            Flag(),
+            "Have a kernel start while the kernel before it ends, where that was measured to be faster"
+            " (programmatic dependent launch, from compute capability 9.0 on).",
+            order=6,
+            again=True,
+            option=("--no-overlap", "Let every kernel wait until the one before it has ended."),
+        ),
+    ] = True
     tuner: Annotated[
         TunerName,
         Setting(

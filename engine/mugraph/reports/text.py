@@ -16,6 +16,7 @@ from rich.tree import Tree
 from mugraph.events import Figures, FileResult, RegionResult, Timing, UnitResult
 from mugraph.ir.drawing import draw_tree
 from mugraph.ir.shares import Share, largest_first, share_words
+from mugraph.plans.plan import KernelStep
 from mugraph.protocol.gain_words import here_words, in_a_run
 from mugraph.reports.document import verdicts_of
 from mugraph.sizes.timing import gain_words
@@ -92,6 +93,8 @@ def _region(
                 yield _said("verified", sentence)
         for number, sentence in enumerate(times_text(result)):
             yield _said("time" if number == 0 else " ", sentence)
+        if early := early_words(result):
+            yield _said("launch", early)
         if kernels:
             yield from _sources(result)
     if result.units:
@@ -175,6 +178,18 @@ def _of_floats(verdict: Verdict, *, reduced: bool = True) -> list[str]:
     if verdict.same_bits is not None:
         found.append(verdict.same_bits.words)
     return found
+
+
+def early_words(result: RegionResult) -> str:
+    """ "2 of 3 kernels start while the kernel before them ends"; "" for none."""
+    steps = [step for step in result.plan.steps if isinstance(step, KernelStep)] if result.plan is not None else []
+    sources = [result.sources[step.kernel.name] for step in steps if step.kernel.name in result.sources]
+    kernels = [kernel for source in sources for kernel in source.kernels if kernel.library is None]
+    count = sum(kernel.early for kernel in kernels)
+    if not count:
+        return ""
+    what = "starts while the kernel before it ends" if count == 1 else "start while the kernel before them ends"
+    return f"{count} of {len(kernels)} kernels {what}"
 
 
 def times_text(result: RegionResult) -> list[str]:

@@ -3,6 +3,7 @@
 cut           into search units                                       room:  units
 solve each    recalled, or as search_unit.py has it                   rooms: memory, store
 planning      a plan of their kernels                                 room:  plans
+overlapping   its kernels, each after the other or early              rooms: codegen, tune
 timing        the plan beside PyTorch                                 rooms: edit, tune
 """
 
@@ -30,6 +31,7 @@ from mugraph.solve.divisions import Division, fastest, left_to_pytorch
 from mugraph.solve.ending import NO_END, UNTESTED, Ending
 from mugraph.solve.layouts import faster, is_settled, other_layouts
 from mugraph.solve.lowering import kept, lowering_of, with_lowering
+from mugraph.solve.overlapping import overlapping
 from mugraph.solve.planning import planned
 from mugraph.solve.programs import ProgramText
 from mugraph.solve.pytorch import compared, library_us, possible_gain_us
@@ -183,6 +185,8 @@ class RegionJob:
         timer = self.timer
         plan = planned(name, region, parts, used)
         if plan is not None:
+            if self.options.overlap:
+                sources = yield from overlapping(plan, sources, timer)
             timing, reason = yield from timer.timed(plan, sources, results)
             return of_plan(plan, timing, reason, sources, results, report)
         plan = planned(name, region, parts, solutions)  # what was found, if anything, is still shown

@@ -79,7 +79,7 @@ class RegionTimer:
             estimate = self.estimated(plan, results)
             if not estimate.gains:
                 return estimate, None
-        text = cache(partial(self._module_text, plan, sources))
+        text = cache(partial(self.module_text, plan, sources))
         if self.tools.measurer is None or self.program is None:  # whatever cannot be written is not offered
             text()
         if plan.region.dynamic is None:
@@ -209,7 +209,7 @@ class RegionTimer:
         self.begin()
         if self.tools.pool is not None:  # by the time that the device is quiet
             self.tools.pool.compile([*kernels_of_module(ours.source, sources.values())])
-        in_time = yield from self._quiet_in_time()
+        in_time = yield from self.quiet_in_time()
         if not in_time:
             _log.info("%s is compared with the code as it runs alone: torch.compile takes too long", plan.name)
             names = names[:1]
@@ -222,6 +222,15 @@ class RegionTimer:
         if self.store is not None and timing.speedup is not None and not lacks:
             self.store.put(key, remember_timing(timing, measured.reason))
         return judged(timing, self.tools.compare_with), measured.reason
+
+    def specs(self, plan: RegionPlan) -> tuple[InputSpec, ...] | None:
+        """The arguments that the plan is measured with; None where one cannot be drawn."""
+        return _specs(self._scales_of(plan), plan.region)
+
+    def quiet(self) -> Generator[Event, None, None]:
+        """Until the device is free to be measured on."""
+        self.begin()
+        yield from self.quiet_in_time()
 
     def expect(self, region: Region, units: Sequence[SearchUnit]) -> None:
         """What `begin` begins."""
@@ -253,7 +262,7 @@ class RegionTimer:
         """Of the plan's inputs, none larger than what PyTorch's code was compiled with."""
         return {value: min(one, self._scales.get(value, one)) for value, one in input_scales(plan).items()}
 
-    def _quiet_in_time(self) -> Generator[Event, None, bool]:
+    def quiet_in_time(self) -> Generator[Event, None, bool]:
         """Wait until nothing compiles on the device. Where a kernel has to be faster than the code as it runs, and the
         file's time is over, what still compiles is given up: false then."""
         tools = self.tools
@@ -276,7 +285,7 @@ class RegionTimer:
         """What is not compiled yet is left out: the user waits, and no kernel is offered or not because of it."""
         return self._may_lack_peers and self.tools.file_time.is_too_late_for_peers
 
-    def _module_text(self, plan: RegionPlan, sources: Mapping[str, KernelSource]) -> str:
+    def module_text(self, plan: RegionPlan, sources: Mapping[str, KernelSource]) -> str:
         """Takes seconds for a whole model. Raises Rejected."""
         with self.tools.on("code generation"):
             return module_text([plan], sources, original_path=self.path, target=self.tools.target, alone=True)

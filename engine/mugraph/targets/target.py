@@ -34,3 +34,8 @@ class Target:
     def is_architecture(self) -> bool:
         """It stands for all devices of its compute capability."""
         return self.name.startswith("sm_")
+
+    @property
+    def launches_early(self) -> bool:
+        """Can a kernel start while the one before it ends? (Programmatic dependent launch: compute capability 9.0.)"""
+        return self.capability >= 90

@@ -173,6 +173,7 @@ class _Boxed(Run):
             raise NotLaidOut
         offsets, where = self._access(pointer, mask)
         memory = pointer.memory
+        self.check_read(memory)
         if memory.data is not None or memory.kind not in FLOATS:
             raise NotLaidOut
         if memory not in self.read and not memory.is_written(self.launch.number):
@@ -188,6 +189,7 @@ class _Boxed(Run):
         assert isinstance(moved, Pointers)
         offsets, where = self._access(moved, mask)
         memory = pointer.memory
+        self.waiting.check_write(memory.name)
         self._check(memory, offsets, where)
         found = lattice(offsets, where, [(digit.step, digit.size) for digit in self._digits])
         self._lines.setdefault(memory, self.evaluator.line)
@@ -209,6 +211,9 @@ class _Boxed(Run):
             raise NotLaidOut
         if not memory.is_dense and not are_places(least, groups, memory.shape, memory.strides):
             raise NotLaidOut
+
+    def check_asked(self, memory: Memory, offsets: Ints, where: Bools | None) -> None:
+        self._check(memory, offsets, where)
 
     def atomic_add(self, *_: Any, **__: Any) -> Nothing:
         raise NotLaidOut

@@ -20,7 +20,7 @@ from mugraph.triton_text.python import Evaluator, is_host
 from mugraph.triton_text.reals import FINITE, NAN, Real, Reals
 from mugraph.triton_text.refusals import Diverges, Unreadable, Wrong
 from mugraph.triton_text.running import Launch, block_ids
-from mugraph.triton_text.source import Function, Named
+from mugraph.triton_text.source import Function, Named, listed
 from mugraph.triton_text.tiles import (
     FLOATS,
     RAW,
@@ -34,6 +34,7 @@ from mugraph.triton_text.tiles import (
     of_shape,
     refuse_raw,
 )
+from mugraph.triton_text.waits import PREFETCH, STARTS_NEXT, WAITS, Waiting
 
 _KINDS = (*FLOATS, "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _AS_THEY_ARE = (
@@ -92,9 +93,11 @@ class Run:
         self.of = BitArithmetic(reals) if isinstance(reals, Bits) else Arithmetic(reals, takes_tf32=takes_tf32)
         self.evaluator = Evaluator(self)
         self._stored: set[Memory] = set()
+        self.waiting = Waiting(launch.function.name, launch.start)
 
     def execute(self) -> None:
         self.evaluator.run(self.launch.function, (), self.launch.arguments)
+        self.waiting.check_end(self.launch.line)
 
     # --- Language
 
@@ -222,6 +225,10 @@ class Run:
         own = _MEMORY.get(name)
         if own is not None:
             return getattr(self, own)(*arguments, **named)
+        if name in WAITS:
+            return self.waiting.wait()
+        if name in STARTS_NEXT:
+            return None
         if name in _RANGES:
             return self._range(arguments, named)
         if name.startswith("builtins."):
@@ -291,6 +298,7 @@ class Run:
             raise Wrong("type", "what is loaded from is no pointer")
         offsets, where = self._access(pointer, mask)
         memory, blocks, shape = pointer.memory, self.blocks, offsets.shape
+        self.check_read(memory)
         if self.of.reals is None:
             self.launch.check_bounds(memory, offsets, where, blocks, "reads")
             self.launch.check_read(memory, offsets, where, blocks, own=memory in self._stored)
@@ -370,6 +378,7 @@ class Run:
         assert isinstance(moved, Pointers)
         offsets, where = self._access(moved, mask)
         memory = pointer.memory
+        self.waiting.check_write(memory.name)
         if memory.kind not in FLOATS:
             raise Unreadable(f"whole numbers are stored to {memory.name}")
         if self.of.reals is None:
@@ -402,6 +411,7 @@ class Run:
         assert isinstance(moved, Pointers)
         offsets, where = self._access(moved, mask)
         memory, launch = pointer.memory, self.launch
+        self.waiting.check_write(memory.name)
         if memory.kind not in FLOATS:
             raise Unreadable(f"whole numbers are added to {memory.name}")
         if self.of.reals is None:
@@ -423,6 +433,23 @@ class Run:
         on = np.ones(full, np.bool_) if where is None else np.broadcast_to(where.whole(), full)
         layer.add(places[on], value.real.each(lambda array: np.broadcast_to(array, full)[on]))
         return Nothing()
+
+    def assembly(self, asm: Any, constraints: Any, args: Any, *_: Any, **__: Any) -> Nothing:
+        """Memory that is asked for, as if all were read, but that it need not be there."""
+        pointer = next(iter(listed(args)), None)
+        if not isinstance(asm, str) or not PREFETCH.fullmatch(asm) or not isinstance(pointer, Pointers):
+            raise Unreadable("tl.inline_asm_elementwise is not read, but where it asks for memory")
+        offsets, where = self._access(pointer, None)
+        self.check_asked(pointer.memory, offsets, where)
+        return Nothing()
+
+    def check_asked(self, memory: Memory, offsets: Ints, where: Bools | None) -> None:
+        if self.of.reals is None:
+            self.launch.check_bounds(memory, offsets, where, self.blocks, "asks for")
+
+    def check_read(self, memory: Memory) -> None:
+        """Raises Wrong."""
+        self.waiting.check_read(memory.name, is_given=memory.source is not None and not memory.layers)
 
     def _access(self, pointer: Pointers, mask: Any) -> tuple[Ints, Bools | None]:
         if not is_known(pointer.offsets):
@@ -489,6 +516,7 @@ _MEMORY = {
     "tl.program_id": "program_id",
     "tl.num_programs": "num_programs",
     "tl.debug_barrier": "barrier",
+    "tl.inline_asm_elementwise": "assembly",
     "tl.make_block_ptr": "make_block_ptr",
     "tl.make_tensor_descriptor": "make_descriptor",
     "tl._experimental_make_tensor_descriptor": "make_descriptor",

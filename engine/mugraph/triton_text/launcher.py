@@ -26,6 +26,7 @@ from mugraph.triton_text.source import Function, Named, listed
 from mugraph.triton_text.tensor_methods import ATTRIBUTES, METHODS, Device, Given, item_bytes
 from mugraph.triton_text.tensors import HostTensor, dense, extent_of
 from mugraph.triton_text.tiles import FLOATS, Arithmetic, Kind, Pointers
+from mugraph.triton_text.waits import Stream
 
 TYPES = {
     "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
@@ -67,6 +68,7 @@ class LauncherRun:
         self.evaluator = Evaluator(self)
         self.allocated: list[Memory] = []
         self.launches: list[Launch] = []
+        self._stream = Stream()
 
     # --- Language
 
@@ -162,6 +164,7 @@ class LauncherRun:
             return
         given = {name: self._argument(value) for name, value in bound.items()}
         launch = Launch(self.world, len(self.world.steps), function, given, (sizes[0], sizes[1], sizes[2]), line, _run)
+        launch.start = self._stream.start_of(named)
         self.world.steps.append(launch)
         self.launches.append(launch)
         launch.survey(surveyed_in_one)
@@ -286,6 +289,8 @@ class LauncherRun:
         if not kind:
             raise Unreadable("the type of a tensor is not known")
         strides = dense(shape) if strides is None else strides
+        if fill is not None:
+            self._stream.other()
         name = f"tensor {len(self.allocated)} of the launcher"
         memory = Memory(name, extent_of(shape, strides), kind, shape, strides, fill=fill)
         self.allocated.append(memory)
@@ -319,6 +324,7 @@ class LauncherRun:
             reading.planes,
             reading.copies,
         )
+        self._stream.other()
         self.world.steps.append(call)
         call.survey()
         return out

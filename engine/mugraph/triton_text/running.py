@@ -21,6 +21,7 @@ from mugraph.triton_text.owners import Twice, runs_of
 from mugraph.triton_text.reals import Real, Reals
 from mugraph.triton_text.refusals import Diverges, TooMuch, Unreadable, Wrong
 from mugraph.triton_text.source import Function
+from mugraph.triton_text.waits import Start
 
 Flat = NDArray[np.int64]
 
@@ -160,6 +161,7 @@ class Launch:
     also_read: set[Memory] = field(default_factory=set[Memory])
     added: set[Memory] = field(default_factory=set[Memory])
     """What its blocks add to."""
+    start: Start = field(default_factory=Start)
     again: bool = False
     """The survey runs a second time, now that it is known what the launch writes."""
     _done: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))

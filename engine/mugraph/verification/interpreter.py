@@ -4,6 +4,7 @@ wrote: numbers as arguments, functions of libdevice, several configurations."""
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from mugraph.ir.block import PRECISIONS, TF32
@@ -66,6 +67,7 @@ def patch_interpreter() -> None:
     _take_precisions(interpreter)
     _take_numbers(interpreter)
     _take_libdevice(interpreter)
+    _take_waits()
     _take_configurations()
 
 
@@ -136,6 +138,36 @@ def _take_libdevice(interpreter: Any) -> None:
     }
     for name, function in functions.items():
         setattr(libdevice, name, made(function))
+
+
+def _take_waits() -> None:
+    """Of kernels that start before the one before them has ended: here one runs after the other, and what is asked to
+    come into a cache is where it is."""
+    import numpy as np
+    import triton.language as tl
+    from triton.language.extra import cuda
+    from triton.runtime import interpreter
+
+    builder: Any = interpreter.InterpreterBuilder
+
+    def assembly(self: Any, asm: str, constraints: str, values: Any, types: Any, *_: Any) -> Any:
+        if not asm.startswith("prefetch.global.L2 "):
+            raise NotImplementedError("inline_asm not supported in interpreter mode")
+        shape: tuple[int, ...] = values[0].data.shape
+        found = interpreter.TensorHandle(np.zeros(shape, np.int32), tl.int32)
+
+        def result(number: int) -> Any:
+            return found
+
+        return SimpleNamespace(get_result=result)
+
+    builder.create_inline_asm = assembly
+
+    def nothing(**_: Any) -> None:
+        """There is nobody to wait for, or to tell."""
+
+    for name in ("gdc_wait", "gdc_launch_dependents"):
+        setattr(cuda, name, nothing)
 
 
 def _take_configurations() -> None:

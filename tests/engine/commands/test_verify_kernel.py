@@ -73,6 +73,23 @@ def run(tmp_path: Path, kernel: str, capsys: pytest.CaptureFixture[str], *more: 
     return status, graph
 
 
+def test_a_kernel_that_starts_before_the_one_before_it_has_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    early = KERNEL.replace("M=a.shape[0])", "M=a.shape[0], launch_pdl=True)")
+    status, graph = run(tmp_path, early, capsys)
+    said = (
+        "kernel is launched before the kernel before it has ended, and reads a before it waits, and what is before it"
+    )
+    assert (status, graph["passed"]) == (1, False)
+    assert said in str(graph["reason"])
+    for wait, imports in (("tl.extra.cuda.gdc_wait()", ""), ("gdc_wait()", "triton.language.extra.cuda")):
+        waits = early.replace("    m = tl.arange", f"    {wait}\n    m = tl.arange")
+        head = f"from {imports} import gdc_wait\n" if imports else ""
+        status, graph = run(tmp_path, head + waits, capsys)
+        assert (status, graph["passed"], graph["reason"]) == (0, True, None)
+
+
 def test_atomics_in_any_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, graph = run(tmp_path, SPLIT, capsys)
     assert (status, graph["passed"], graph["reason"], graph["where"]) == (0, True, None, None)

@@ -51,6 +51,28 @@ def test_from_the_second_call_on_the_driver_is_told_by_c(module, device) -> None
     assert [one[9][-2:] for one in device.native] == [(0, 0)] * 2  # scratch of Triton's own
 
 
+def test_the_driver_is_told_what_may_start_early(module, device) -> None:
+    right(module)
+    assert device.early == []
+    module._joined.prepared.clear()
+    module._joined.tried.clear()
+    module._joined.now.clear()
+    module.joined_kernel.jit.metadata.update(launch_pdl=True)
+    module.joined_kernel.clear()  # what was learned of it
+    module.parts_kernel.clear()
+    for _ in range(3):
+        right(module)
+    assert device.early == [71] * 3  # once more to compare it with Triton's
+    assert [one[:9] for one in device.native[-2:]] == [
+        (70, 4, 1, 1, 128, 1, 1, 512, 5),
+        (71, 2, 3, 1, 128, 1, 1, 512, 5),
+    ]
+    device.ordinary.clear()
+    device.trouble = 801  # not supported
+    right(module)
+    assert device.ordinary == ["parts_kernel", "joined_kernel"]
+
+
 def test_scratch_is_one_tensor_and_stays_with_its_stream(module, device) -> None:
     right(module)
     device.made.clear()
@@ -171,13 +193,22 @@ def test_launches_that_make_no_sense_are_refused(module, device) -> None:
     right(module)
     kind = type(module._joined.prepared[0])
     objects = (print, [], (), print, (((8,), (1,), torch.float32),), (), (), (), 0, None)
-    good: list[Any] = [objects, 0, (1, 1, 1, 1), False, (True,), ((70, (1, 1, 1), 32, 0, ((0, 0), (1, 0))),), (0,)]
+    good: list[Any] = [
+        objects,
+        0,
+        (1, 1, 1, 1, 1),
+        False,
+        (True,),
+        ((70, (1, 1, 1), 32, 0, False, ((0, 0), (1, 0))),),
+        (0,),
+    ]
     assert isinstance(kind(*good), kind)
     bad: list[tuple[int, Any]] = [
-        (0, objects[:-1]), (0, (*objects[:5], [], *objects[6:])), (2, (0, 1, 1, 1)), (2, (1, 1, 1, 0)),
+        (0, objects[:-1]), (0, (*objects[:5], [], *objects[6:])), (2, (0, 1, 1, 1, 1)),
+        (2, (1, 0, 1, 1, 1)), (2, (1, 1, 1, 1, 0)),
         (0, (print, [1], *objects[2:])), (0, (*objects[:2], ({},), *objects[3:])), (6, (1,)), (6, ()), (6, (-1,)),
-        (5, ((70, (1, 1, 1), 32, 0, ()),)), (5, ((70, (1, 1, 1), 32, 0, ((2, 0),)),)), (5, (70,)),
-        (5, ((70, (1, 1, 1), 32, 0, ((0, 0),) * 65),)), (4, (False,)), (4, (True,) * 64), (3, True),
+        (5, ((70, (1, 1, 1), 32, 0, False, ()),)), (5, ((70, (1, 1, 1), 32, 0, False, ((2, 0),)),)), (5, (70,)),
+        (5, ((70, (1, 1, 1), 32, 0, False, ((0, 0),) * 65),)), (4, (False,)), (4, (True,) * 64), (3, True),
     ]  # fmt: skip
     for at, value in bad:
         with pytest.raises((TypeError, ValueError)):

@@ -175,7 +175,6 @@ def test_what_is_other_than_it_was_is_launched_as_before(other, module, device, 
         {"global_scratch_size": 16},
         {"profile_scratch_size": 16},
         {"launch_cooperative_grid": True},
-        {"launch_pdl": True},
         {"num_ctas": 2},
         {"cluster_dims": (2, 1, 1)},
     ],
@@ -186,6 +185,15 @@ def test_a_kernel_that_wants_more_stays_tritons(wants, module, device) -> None:
         module._both(*pair())
     assert device.calls == []
     assert module._both.prepared == {}
+
+
+def test_what_may_start_early_is_launched_after_all_before_it(module, device) -> None:
+    """PyTorch's launcher cannot be told; a kernel that waits for what has ended does not wait."""
+    module.added_kernel.jit.metadata.update(launch_pdl=True)
+    for _ in range(3):
+        right(module)
+    assert [call[0] for call in device.calls] == [70, 71] * 3
+    assert device.early == []
 
 
 def test_other_results_are_not_taken(module, device, monkeypatch) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from mugraph.codegen.early import WAIT, overlapped
 from mugraph.codegen.lower import lower_kernels
 from mugraph.sizes.proved import varying_of
 from mugraph.triton_text.ranges import check as ranges
@@ -114,3 +115,24 @@ def test_what_takes_too_long_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> N
     found = checked(ROWS)
     assert (found.passed, found.check) == (False, "unproved")
     assert "not proved (timeout)" in (found.reason or "")
+
+
+def test_a_kernel_that_starts_early_waits_whatever_the_size_is() -> None:
+    wait = f"    {WAIT}\n"
+    early = Ranged(ROWS.program, overlapped(ROWS.source, after=True))
+    assert checked(early).passed
+    loop = "range(0, N, BLOCK_N)"
+    text = early.source.jit
+    assert text.index(WAIT) < text.index(loop)
+    (header,) = [line for line in text.splitlines() if loop in line]
+    for change in (
+        ((wait, ""),),
+        ((wait, f"    if M > 1:\n    {wait}"),),
+        ((wait, f"    for _ in range(0, M, 16):\n    {wait}"),),
+        ((wait, ""), (f"{header}\n", f"{header}\n    {wait}")),
+    ):
+        found = checked(early, *change)
+        assert (found.passed, found.check) == (False, "order"), found.reason
+        assert "is launched before the kernel before it has ended, and reads " in (found.reason or "")
+        assert found.line > 0
+    assert checked(ROWS, ("offs_m = ", f"{WAIT}\n    offs_m = ")).passed, "a kernel that is not launched early may wait"

@@ -140,10 +140,10 @@ class Printer:
                     if self._inlines(value, text):
                         value.inlined = text
                     elif value.uses or value.named:
-                        lines += _wrapped(f"{value.name} = {text}", depth)
+                        lines += wrapped(f"{value.name} = {text}", depth)
                 case Line(target, expr, op):
                     text = self.expression(expr)
-                    lines += _wrapped(f"{target} {op} {text}" if target else text, depth)
+                    lines += wrapped(f"{target} {op} {text}" if target else text, depth)
                 case Block(header, body):
                     lines.append("    " * depth + header + ":")
                     lines += self.render(body, depth + 1)
@@ -213,7 +213,7 @@ def _drop(items: list[Item], words: set[str]) -> bool:
     return changed
 
 
-def _wrapped(line: str, depth: int) -> list[str]:
+def wrapped(line: str, depth: int) -> list[str]:
     """The statement on as many lines as it needs: a call one argument a line, a sum or product one term a line."""
     pad = "    " * depth
     if len(pad) + len(line) <= WIDTH:

@@ -58,7 +58,8 @@ def _kernel_lines(kernel: KernelSource) -> list[str]:
     grid = " x ".join(map(str, kernel.grid))
     warps = "1 warp" if kernel.num_warps == 1 else f"{kernel.num_warps} warps"
     stages = "1 stage" if kernel.num_stages == 1 else f"{kernel.num_stages} stages"
-    return [f"  kernel    {kernel.name}: {grid} blocks, {warps}, {stages}"]
+    early = "; starts while the kernel before it ends" if kernel.early else ""
+    return [f"  kernel    {kernel.name}: {grid} blocks, {warps}, {stages}{early}"]
 
 
 def _verdict_lines(verdict: Verdict) -> list[str]:

@@ -7,7 +7,7 @@ PREPARED = '''\
 # Launches of fixed sizes, prepared: by PyTorch's own launcher of compiled kernels, without calls in Python in between
 _launch_at = getattr(getattr(torch._C, "_StaticCudaLauncher", None), "_launch_kernel", None)
 _capturing = getattr(torch._C, "_cuda_isCurrentStreamCapturing", lambda: True)
-_WANTS = "global_scratch_size", "profile_scratch_size", "launch_cooperative_grid", "launch_pdl", "tensordesc_meta"
+_WANTS = "global_scratch_size", "profile_scratch_size", "launch_cooperative_grid", "tensordesc_meta"
 _SCRATCH = 256
 """Multiples of so many bytes are what scratch tensors begin at."""
 _KEPT = 2**20
@@ -58,7 +58,7 @@ class _Straight:
         self.known: dict[str, str] = {}
         self.made = {part.targets[0].id: made for part in self.text.body if (made := self._made(part)) is not None}
         self.kernels: list[_Learned] = []
-        self.launches: list[tuple[int, tuple[int, int, int], int, int, list[str]]] = []
+        self.launches: list[tuple[int, tuple[int, int, int], int, int, bool, list[str]]] = []
         self.offsets: dict[str, int] = {}
         nodes = [node for node in ast.walk(self.text) if isinstance(node, ast.Name)]
         assert not any(name.startswith("_") for name in (*self.parameters, *(node.id for node in nodes)))
@@ -178,10 +178,10 @@ class _Straight:
                 lines.append(f"_at_{node.id} = _at({node.id})")
                 lines += [f"if _at_{node.id} & 15:", f"    return _ordinary({', '.join(self.parameters)})"]
                 self.known[node.id] = f"_at_{node.id}"
-        function, warps, shared = _static(learned, grid, len(call.args))
+        function, warps, shared, early = _static(learned, grid, len(call.args))
         places = ", ".join(self.known[node.id] for node in call.args)
         across = (*grid, 1, 1)[:3]
-        self.launches.append((function, across, 32 * warps, shared, [node.id for node in call.args]))
+        self.launches.append((function, across, 32 * warps, shared, early, [node.id for node in call.args]))
         sides = ", ".join(map(str, across))
         given = f"{function}, {sides}, {warps}, {shared}, {'O' * (len(call.args) + 2)!r}, ({places}, None, None)"
         return [*lines, f"_launch({given}, _stream)"]
@@ -205,15 +205,17 @@ def _hooked(jits: tuple[Any, ...]) -> tuple[list[dict[Any, Any]], tuple[list[Any
     return (dicts, lists) if told and all([type(one) is list for one in lists]) else ([], ())
 
 
-def _static(one: _Learned, grid: tuple[int, ...], tensors: int) -> tuple[int, int, int]:
-    """Of a kernel: its function, warps and shared memory, which is all that PyTorch's launcher is told of it."""
+def _static(one: _Learned, grid: tuple[int, ...], tensors: int) -> tuple[int, int, int, bool]:
+    """Of a kernel: its function, warps and shared memory, which is all that PyTorch's launcher is told of it; and
+    whether it may start before the kernel before it has ended, which only C can say: else it starts after that."""
     metadata, signature = one.kernel.metadata, one.kernel.src.signature
     kinds = [kind for kind in signature.values() if kind != "constexpr"]
     assert len(kinds) == tensors and all(isinstance(kind, str) and kind.startswith("*") for kind in kinds)
     assert metadata.num_ctas == 1 and not any(getattr(metadata, name, None) for name in _WANTS)
     assert {*(getattr(metadata, "cluster_dims", None) or [1])} == {1}
     assert 0 < functools.reduce(mul, grid) < 2**31  # it launches nothing else, and says nothing
-    return int(one.function), int(metadata.num_warps), int(metadata.shared)
+    early = bool(getattr(metadata, "launch_pdl", False))
+    return int(one.function), int(metadata.num_warps), int(metadata.shared), early
 
 
 def _same_bits(one: Any, other: Any) -> bool:

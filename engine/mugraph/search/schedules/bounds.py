@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from math import ceil, prod
 
+from mugraph.baseline.rates import fitted
 from mugraph.ir.block import Schedule
 from mugraph.search.schedules.cost import memory_floor_us, stream_us
 from mugraph.search.schedules.costs import Costs, fitted_costs
 from mugraph.search.schedules.in_parts import least_flops
+from mugraph.search.schedules.pooling import is_pooling
 from mugraph.search.schedules.tiles import Shape, Tiles
 from mugraph.search.schedules.work import Work, iterations, traffic
 from mugraph.targets import Target
@@ -35,6 +37,8 @@ def least_of_tiles_us(shape: Shape, schedule: Schedule, target: Target) -> float
         return 0.0
     for access in shape.accesses:
         traffic(found, shape, schedule, access, tiles, blocks)
+    if is_pooling(shape, schedule):
+        return (costs.start_us + found.unique / (target.bandwidth * fitted().rates.fused_stream)) * ROUNDING
     chain, busy = _processor_us(found, shape, schedule, tiles, target, costs)
     if shape.is_stream:
         return (costs.start_us + max(each * busy, stream_us(found, target))) * ROUNDING

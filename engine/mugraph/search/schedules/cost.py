@@ -23,6 +23,7 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.search.schedules.costs import Costs, fitted_costs
 from mugraph.search.schedules.in_parts import shared_bytes
+from mugraph.search.schedules.pooling import WHOLE, has_whole_taps, is_pooling, read_us
 from mugraph.search.schedules.tiles import Shape, Tiles
 from mugraph.search.schedules.work import Work, work
 from mugraph.targets import Target
@@ -123,6 +124,9 @@ def estimate_us(
         computing *= shape.longest(schedule)
     loading = _memory_us(found, schedule, target, blocks, waves, costs, looped=bool(shape.block.loops))
     start = costs.start_us
+    if is_pooling(shape, schedule):
+        stream = found.unique / (target.bandwidth * fitted().rates.fused_stream)
+        return start + max(waves * together * busy, stream, read_us(shape, schedule, found.drawn, target))
     if shape.is_stream:
         stream = stream_us(found, target)
         parted = LINES * (found.lined - found.drawn) / target.bandwidth
@@ -131,7 +135,8 @@ def estimate_us(
     long, short = max(computing, loading), min(computing, loading)
     serial = costs.overlap if shape.dot_axes else costs.serial  # only what products take is loaded ahead
     alone = serial + (1 - serial) / (found.steps * waves * together)
-    return start + max(0.0, long + alone * short - costs.floor_us)
+    us = start + max(0.0, long + alone * short - costs.floor_us)
+    return us * WHOLE if has_whole_taps(shape, schedule) else us
 
 
 def least_us(moved: int, target: Target) -> float:

@@ -20,6 +20,8 @@ LONG_LOOP_TILES = (1024, 2048, 4096, 8192)
 """Besides these, of kernels without products: little else is in registers, and each step waits for its loads."""
 MAX_PADDING = 0.05
 """MCFuser rule 3: share of a padded axis that is padding."""
+MAX_ROW_PADDING = 0.15
+"""The same of a row that lies in memory without gaps, where a tile has all of it."""
 
 Choice = Mapping[str, int]
 """Every axis -> its tile, or its size where a block holds all of it."""
@@ -54,7 +56,11 @@ class TileChoices:
         if axis in shape.batch_axes or size == 1:
             return [1]
         if axis not in shape.dot_axes:
-            return _tiles(size, 1, MAX_STREAM_TILE if shape.is_stream else MAX_ROW_TILE)
+            most = MAX_STREAM_TILE if shape.is_stream else MAX_ROW_TILE
+            whole = next_power(size)
+            # Of 56 places only eight would be a tile without padding: 32 bytes of a row at a time.
+            padded = [whole] if axis in shape.rows and whole <= most and _padding(size, whole) < MAX_ROW_PADDING else []
+            return sorted({*_tiles(size, 1, most), *padded})
         if axis not in shape.several:
             return _side_tiles(size)
         return sorted({*self._alone[axis], *_tiles(size, 1, MIN_DOT), min(next_power(size), MAX_GRID_TILE)})
@@ -95,17 +101,9 @@ def _loop_tiles(shape: Shape, axis: str) -> list[int]:
     size = shape.sizes[axis]
     several = any(axis in product.depth and len(product.depth) > 1 for product in shape.products)
     if size <= MIN_DOT:  # beside another axis of a product's depth, or as taps of a window, it can be taken one by one
-        return [1] if (several or _is_taps(shape, axis)) and size > 1 else []
+        return [1] if (several or axis in shape.taps) and size > 1 else []
     tiles = LOOP_TILES if shape.products else (*LOOP_TILES, *LONG_LOOP_TILES)
     return [tile for tile in tiles if tile < size and _padding(size, tile) < MAX_PADDING] or [MIN_DOT]
-
-
-def _is_taps(shape: Shape, axis: str) -> bool:
-    """Whether it is a part of a dimension, the rest of which is cut into tiles: a block then reads long runs, once for
-    each tap, where a tile of all taps would have few positions."""
-    if shape.products:
-        return False
-    return any(axis in dim and len(dim) > 1 for tensor in shape.block.tensors for dim in tensor.dims)
 
 
 def _tiles(size: int, least: int, most: int) -> list[int]:

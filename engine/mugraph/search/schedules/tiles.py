@@ -156,6 +156,10 @@ class Shape:
         self.accesses = [self._access(op) for op in block.ops if op.kind in (Kind.LOAD, Kind.STORE)]
         self.computed = [self._computed(op) for op in block.block_ops if not op.kind.contracts]
         runs = {one.innermost[:1] for one in self.accesses if one.innermost and len(one.op.axes) > 1}
+        self.rows = {axis for one in self.accesses for axis in one.innermost[:1]}
+        """Axes that a tensor lies along in memory, without gaps."""
+        self.taps = frozenset[str]() if self.products else _taps(block)
+        """Short axes of windows that are reduced. A block may take them one by one."""
         self.turns = self.is_stream and len(runs) > 1
         """Does it write along another axis than it reads along? Then a tile changes places in shared memory."""
 
@@ -380,6 +384,13 @@ def _is_scattered(tensor: Tensor, sizes: Sizes) -> bool:
     """Is its innermost dimension in memory read through a window?"""
     return any(sizes[axis] > 1 and tensor.strides[window.dim] == 1 for window in tensor.windows
                for axis in tensor.dims[window.dim])  # fmt: skip
+
+
+def _taps(block: BlockGraph) -> frozenset[str]:
+    reduced = {axis for op in block.ops for axis in op.over if block.sizes[axis] <= MIN_DOT}
+    loaded = (block.tensor(op.tensor) for op in block.ops if op.kind is Kind.LOAD)
+    windows = ((tensor, window) for tensor in loaded for window in tensor.windows)
+    return frozenset(axis for tensor, window in windows for axis in window.split(tensor.dims[window.dim])[1]) & reduced
 
 
 def _ancestors(loops: tuple[Loop, ...], above: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:

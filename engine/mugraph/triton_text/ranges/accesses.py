@@ -10,6 +10,7 @@ from mugraph.triton_text.ints import Shape
 from mugraph.triton_text.ranges.formulas import Formula
 from mugraph.triton_text.ranges.poly import Poly
 from mugraph.triton_text.ranges.values import Along, Lanes, Memory
+from mugraph.triton_text.waits import Start
 
 
 @dataclass(frozen=True)
@@ -52,5 +53,6 @@ class Launch:
     axes: Mapping[str, tuple[Along, ...]]
     accesses: list[Access] = field(default_factory=list[Access])
     choices: list[Choice] = field(default_factory=list[Choice])
+    start: Start = field(default_factory=Start)
     numbers: list[tuple[Poly, int]] = field(default_factory=list[tuple[Poly, int]])
     """Integers that floating-point numbers are computed from, with their lines."""

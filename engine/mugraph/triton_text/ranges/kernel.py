@@ -32,6 +32,7 @@ from mugraph.triton_text.ranges.values import (
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.source import Function, Named, listed
 from mugraph.triton_text.tiles import FLOATS, RAW, Arithmetic, Floats, Kind, common
+from mugraph.triton_text.waits import STARTS_NEXT, WAITS, Waiting
 
 _NUMBERS = (*FLOATS, "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _SHAPED = {"tl.expand_dims", "tl.broadcast_to", "tl.trans", "tl.permute"}
@@ -47,9 +48,12 @@ class KernelReading:
         self.evaluator = RangesEvaluator(self)
         self._loops: list[str] = []
         self._ways: list[Formula] = []
+        self._waiting = Waiting(launch.kernel, launch.start)
 
-    def execute(self, function: Function, arguments: Mapping[str, Any]) -> None:
+    def execute(self, function: Function, arguments: Mapping[str, Any], line: int = 0) -> None:
+        """line: of the launch"""
         self.evaluator.run(function, (), arguments)
+        self._waiting.check_end(line)
 
     @property
     def _place(self) -> Place:
@@ -171,6 +175,10 @@ class KernelReading:
         own = _OWN.get(name)
         if own is not None:
             return getattr(self, own)(*arguments, **named)
+        if name in WAITS:
+            return self._wait()
+        if name in STARTS_NEXT:
+            return None
         if name in _AS_IT_IS:
             return arguments[0]
         if name in ("builtins.range", "tl.range", "tl.static_range"):
@@ -377,10 +385,19 @@ class KernelReading:
         tile = value if isinstance(value, Floats | Ints | Bools) else self._floats(value)
         self._access("writes", pointer, mask, tile.shape)
 
+    def _wait(self) -> None:
+        """Where every block comes by, whatever the sizes are."""
+        if not self._loops and not self._ways:
+            self._waiting.wait()
+
     def _access(self, what: Any, pointer: Any, mask: Any, value: tuple[int, ...]) -> tuple[int, ...]:
         if not isinstance(pointer, Pointers):
             raise Wrong("type", "what is read or written is no pointer")
         memory = pointer.memory
+        if what == "writes":
+            self._waiting.check_write(memory.name)
+        else:
+            self._waiting.check_read(memory.name, is_given=memory.given)
         where = as_bools(True if mask is None else mask)
         shape, lanes = together(pointer.offsets, where)
         if common(shape, value) != shape:

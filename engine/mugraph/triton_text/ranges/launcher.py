@@ -22,6 +22,7 @@ from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.source import Function, Named, listed
 from mugraph.triton_text.tensor_methods import Device
 from mugraph.triton_text.tiles import Kind
+from mugraph.triton_text.waits import Stream
 
 Declared = Mapping[str, Mapping[str, Tensor]]
 """Kernel -> its parameter -> the tensor that it is for."""
@@ -89,6 +90,7 @@ class LauncherReading:
         self.launches: list[Launch] = []
         self.allocated: list[Memory] = []
         self._steps = 0
+        self._stream = Stream()
 
     # --- Language
 
@@ -188,6 +190,7 @@ class LauncherReading:
     ) -> HostTensor:
         """A call of a library reads its operands and writes the whole of its result."""
         self._steps += 1
+        self._stream.other()
         if not fits or not all(isinstance(one, HostTensor) for one in operands):
             raise Wrong("type", f"{name} is called with tensors that do not fit together", self.evaluator.line)
         out = named.get("out")
@@ -227,7 +230,8 @@ class LauncherReading:
             else:
                 given[name] = value
         launch = Launch(function.name, (x, y, z), (blocks[0], blocks[1], blocks[2]), axes)
-        KernelReading(launch, self.atoms).execute(function, given)
+        launch.start = self._stream.start_of(named)
+        KernelReading(launch, self.atoms).execute(function, given, line)
         for access in launch.accesses:
             if access.what == "reads":
                 self._check_written(access.memory)

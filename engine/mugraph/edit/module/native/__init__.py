@@ -17,7 +17,7 @@ NATIVE = f'''\
 # Guards and launches without Python in between, in C
 _C = r"""
 {C_TEXT}"""
-_DRIVER = "cuLaunchKernel", "cuStreamIsCapturing", "cuCtxGetDevice"
+_DRIVER = "cuLaunchKernel", "cuLaunchKernelEx", "cuStreamIsCapturing", "cuCtxGetDevice"
 _SHIM = tuple(f"aoti_torch_get_{{what}}" for what in ("data_ptr", "dtype", "device_index", "dim", "sizes", "strides"))
 _tried_native = False
 

@@ -8,12 +8,28 @@
 typedef struct {
     uint64_t function;
     unsigned grid[3], threads, shared;
+    int early;                      /* it may start before the kernel before it has ended, and waits itself */
     int count, of[MOST];            /* arguments: which tensor's memory each is in */
     uint64_t offset[MOST];          /* and where */
 } Kernel;
 
 typedef int (*launcher)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
                         void **);
+/* As in cuda.h: CUlaunchAttribute and CUlaunchConfig, and the number of the attribute. */
+enum { PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+typedef struct {
+    int id;
+    union { uint64_t words[8]; int allowed; } value;
+} Attribute;
+typedef struct {
+    unsigned grid[3], block[3], shared;
+    void *stream;
+    Attribute *attributes;
+    unsigned count;
+} Config;
+_Static_assert(sizeof(Attribute) == 72 && offsetof(Attribute, value) == 8, "CUlaunchAttribute");
+_Static_assert(sizeof(Config) == 56 && offsetof(Config, stream) == 32, "CUlaunchConfig");
+typedef int (*early_launcher)(const Config *, void *, void **, void **);
 typedef int (*asker)(void *, int *);
 typedef int (*place_asker)(int *);
 typedef int (*stream_asker)(int32_t, void **);
@@ -22,6 +38,7 @@ typedef struct {
     Base base;
     long device;
     launcher launch;
+    early_launcher launch_early;
     asker capturing;
     place_asker place;
     stream_asker stream;
@@ -75,6 +92,17 @@ static int watched_now(Launch *one) {
     return is;
 }
 
+static int launch_one(Launch *one, const Kernel *kernel, void *stream, void **pointers) {
+    const unsigned *grid = kernel->grid;
+    if (!kernel->early)
+        return one->launch((void *)kernel->function, grid[0], grid[1], grid[2], kernel->threads, 1, 1, kernel->shared,
+                           stream, pointers, NULL);
+    Attribute attribute = {PROGRAMMATIC_STREAM_SERIALIZATION, {{0}}};
+    attribute.value.allowed = 1;
+    Config config = {{grid[0], grid[1], grid[2]}, {kernel->threads, 1, 1}, kernel->shared, stream, &attribute, 1};
+    return one->launch_early(&config, (void *)kernel->function, pointers, NULL);
+}
+
 static int launch_all(Launch *one, const uint64_t *places, void *stream) {
     int trouble = 0;
     uint64_t values[MOST + 2];
@@ -85,8 +113,7 @@ static int launch_all(Launch *one, const uint64_t *places, void *stream) {
         const Kernel *kernel = &one->kernel[k];
         for (int i = 0; i < kernel->count; i++) values[i] = places[kernel->of[i]] + kernel->offset[i];
         values[kernel->count] = values[kernel->count + 1] = 0; /* scratch of Triton's own, which it has none of */
-        trouble = one->launch((void *)kernel->function, kernel->grid[0], kernel->grid[1], kernel->grid[2],
-                              kernel->threads, 1, 1, kernel->shared, stream, pointers, NULL);
+        trouble = launch_one(one, kernel, stream, pointers);
     }
     Py_END_ALLOW_THREADS
     return trouble;
@@ -156,8 +183,8 @@ static int kernel_of(PyObject *row, int places, Kernel *kernel) {
         PyErr_SetString(PyExc_TypeError, "a kernel is told of by a tuple");
         return -1;
     }
-    if (!PyArg_ParseTuple(row, "K(III)IIO!", &function, &kernel->grid[0], &kernel->grid[1], &kernel->grid[2],
-                          &kernel->threads, &kernel->shared, &PyTuple_Type, &arguments))
+    if (!PyArg_ParseTuple(row, "K(III)IIpO!", &function, &kernel->grid[0], &kernel->grid[1], &kernel->grid[2],
+                          &kernel->threads, &kernel->shared, &kernel->early, &PyTuple_Type, &arguments))
         return -1;
     kernel->function = function;
     kernel->count = (int)PyTuple_GET_SIZE(arguments);
@@ -173,15 +200,16 @@ static int kernel_of(PyObject *row, int places, Kernel *kernel) {
     return -1;
 }
 
-/* Launch(objects, device, (launches, asks whether a stream is captured, which device and stream are current), whether the last that is made is scratch,
-   which parameters kernels read, kernels, results). objects: as in held; results: which of what is made */
+/* Launch(objects, device, (launches, launches early, asks whether a stream is captured, which device and stream are
+   current), whether the last that is made is scratch, which parameters kernels read, kernels, results). objects: as in
+   held; results: which of what is made */
 static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
     PyObject *objects, *read, *kernels, *results;
-    unsigned long long launch, asks, place, stream;
+    unsigned long long launch, early, asks, place, stream;
     long device;
     int scratch;
-    if (!PyArg_ParseTuple(args, "O!l(KKKK)pO!O!O!", &PyTuple_Type, &objects, &device, &launch, &asks, &place, &stream,
-                          &scratch, &PyTuple_Type, &read, &PyTuple_Type, &kernels, &PyTuple_Type, &results))
+    if (!PyArg_ParseTuple(args, "O!l(KKKKK)pO!O!O!", &PyTuple_Type, &objects, &device, &launch, &early, &asks, &place,
+                          &stream, &scratch, &PyTuple_Type, &read, &PyTuple_Type, &kernels, &PyTuple_Type, &results))
         return NULL;
     if (PyTuple_GET_SIZE(objects) != HELD) return PyErr_Format(PyExc_ValueError, "%d objects are wanted", HELD);
     for (int i = 2; i < 8; i++)
@@ -197,7 +225,7 @@ static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
             return PyErr_Format(PyExc_TypeError, "object 2: a tuple of lists");
     Py_ssize_t making = PyTuple_GET_SIZE(PyTuple_GET_ITEM(objects, 4)), given = PyTuple_GET_SIZE(read);
     Py_ssize_t wanted = PyTuple_GET_SIZE(results);
-    if (making + given > MOST || scratch > making || wanted < 1 || wanted > MOST || !launch || !asks || !place || !stream ||
+    if (making + given > MOST || scratch > making || wanted < 1 || wanted > MOST || !launch || !early || !asks || !place || !stream ||
         PyTuple_GET_SIZE(PyTuple_GET_ITEM(objects, 6)) % 2)
         return PyErr_Format(PyExc_ValueError, "more tensors than %d, or no results", MOST);
     Launch *one = (Launch *)type->tp_alloc(type, 0);
@@ -206,6 +234,7 @@ static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     for (int i = 0; i < HELD; i++) keep(one, i, PyTuple_GET_ITEM(objects, i));
     one->device = device;
     one->launch = (launcher)(uintptr_t)launch;
+    one->launch_early = (early_launcher)(uintptr_t)early;
     one->capturing = (asker)(uintptr_t)asks;
     one->place = (place_asker)(uintptr_t)place;
     one->stream = (stream_asker)(uintptr_t)stream;
