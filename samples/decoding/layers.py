@@ -52,6 +52,22 @@ class Layer(nn.Module):
         attended = F.scaled_dot_product_attention(rotated(q, cos, sin), keys, values, enable_gqa=True)
         return self.finished(x, attended)
 
+    def step_joined(self, x, cos, sin, keys, values):
+        """One token; also the caches with its key and value behind those of the tokens before it"""
+        q, k, v = self.projected(self.input_norm(x))
+        keys = torch.cat((keys, rotated(k, cos, sin)), dim=2)
+        values = torch.cat((values, v), dim=2)
+        attended = F.scaled_dot_product_attention(rotated(q, cos, sin), keys, values, enable_gqa=True)
+        return self.finished(x, attended), keys, values
+
+    def step_static(self, x, cos, sin, keys, values, place):
+        """One token, whose key and value are written to a place of the caches"""
+        q, k, v = self.projected(self.input_norm(x))
+        keys[:, :, place : place + 1] = rotated(k, cos, sin)
+        values[:, :, place : place + 1] = v
+        attended = F.scaled_dot_product_attention(rotated(q, cos, sin), keys, values, enable_gqa=True)
+        return self.finished(x, attended)
+
     def prompt(self, x, cos, sin):
         q, k, v = self.projected(self.input_norm(x))
         q, k = rotated(q, cos, sin), rotated(k, cos, sin)

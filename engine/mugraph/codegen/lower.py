@@ -51,20 +51,19 @@ def lower_kernels(
             parts.append(_library(block, handed, least))
             continue
         read_later = {tensor.name for other, _ in kernels[number + 1 :] for tensor in other.inputs}
-        finished = not read_later.issuperset(tensor.name for tensor in block.outputs)
         parts.append(
             lower(
                 block,
                 schedule,
                 target=target,
                 finishes=handed,
-                unfinished=not finished,
+                unfinished=not read_later.isdisjoint(tensor.name for tensor in block.outputs),
                 least=least,
                 leading=program.leading if program is not None else (),
                 may_overflow=program is not None and not is_shift_invariant(program.ops),
             )
         )
-        if any(left in outputs for left in parts[-1].unfinished.degrees):
+        if any(left in outputs or left not in read_later for left in parts[-1].unfinished.degrees):
             raise Rejected(f"{block.name} leaves an output of the program relative to a maximum.")
         handed = _both(handed, parts[-1].unfinished)
     if len(parts) == 1:

@@ -121,7 +121,11 @@ def bench(
     samples: Annotated[Path, typer.Option(help="The folder of the samples.")] = Path("samples"),
     executor: _Executor = "inline",
     against: Annotated[
-        str, typer.Option(help="Of files: what gains are over, of eager, torch.compile and max-autotune; all.")
+        str,
+        typer.Option(
+            help="Of files: what gains are over, of eager, torch.compile and max-autotune; all. Also reduce-overhead, "
+            "of which calls alone are timed."
+        ),
     ] = "",
     resume: Annotated[
         Path | None, typer.Option(help="Of files: keep answers in this file, and do not run those again that it has.")

@@ -23,7 +23,7 @@ from mugraph.protocol.settings import CompareWith
 from mugraph.reports.document import device_document
 from mugraph.reports.many_files import Row, plot, summary
 from mugraph.store.keys import versions
-from mugraph.tune.against import PEERS
+from mugraph.tune.against import CALLED_PEERS, PEERS
 from mugraph.tune.device import UnknownTarget, detect, resolve
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "dist-packages"})
@@ -51,9 +51,10 @@ def bench_files(
     jobs: files side by side. within_s: no file begins later
     """
     files = python_files(paths)
-    unknown = [name for name in asked.against if name not in PEERS]
+    known = [*PEERS, *CALLED_PEERS]
+    unknown = [name for name in asked.against if name not in known]
     if unknown:
-        raise WrongUsage(f"there is no {', '.join(unknown)} to compare with; there are {', '.join(PEERS)}")
+        raise WrongUsage(f"there is no {', '.join(unknown)} to compare with; there are {', '.join(known)}")
     device = detect()
     try:
         choose(asked.executor).close()

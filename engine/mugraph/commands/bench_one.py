@@ -33,7 +33,7 @@ from mugraph.reports.document import finite, verdicts_of
 from mugraph.sharing import memory
 from mugraph.solve.tools import Tools
 from mugraph.targets import Target
-from mugraph.tune.against import PEERS
+from mugraph.tune.against import CALLED_PEERS, PEERS
 from mugraph.tune.device import detect, device_memory, resolve
 
 _TIMES = 6
@@ -65,7 +65,9 @@ def options_of(asked: Asked) -> Options:
         tuner=asked.tuner,
         trials=asked.trials,
         file_budget_s=asked.file_budget_s,
-        peers=tuple(name for name in PEERS if name == CODE or name in asked.against) if asked.against else None,
+        peers=tuple(name for name in (*PEERS, *CALLED_PEERS) if name == CODE or name in asked.against)
+        if asked.against
+        else None,
     )
 
 

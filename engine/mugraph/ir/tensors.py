@@ -96,6 +96,12 @@ class Tensor:
         return frozenset(axis for window in self.windows for axis in self.dims[window.dim])
 
     @property
+    def uncut(self) -> frozenset[str]:
+        """Axes of its windows whose parts, outer and inner, would not be the dimension's places in this order: taps,
+        and positions that are counted from their last one."""
+        return self.taps | self.reversed
+
+    @property
     def reversed(self) -> frozenset[str]:
         """Axes whose places are counted from their last one."""
         turned = (window for window in self.windows if window.reverse)

@@ -14,8 +14,11 @@ is a whole number of dilations away. A maximum over its taps is one over the pla
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
+
+_NEAR = 3
+"""Places further that a window stays at all sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +95,16 @@ def room(window: Window, axes: Sequence[str], sizes: Mapping[str, int]) -> tuple
     outer, *inner = positions or taps
     step = prod(sizes[axis] for axis in inner) * (window.stride if positions else window.dilation)
     return outer, sizes[outer] + -(-needed // step)
+
+
+def resized(window: Window, axes: Sequence[str], old: Mapping[str, int], new: Mapping[str, int]) -> Window:
+    """The window at other sizes. Where it reads a dimension some places further, as an operand of a concatenation, so
+    much further that little would be left of the dimension, it keeps its place in proportion."""
+    if window.taps or window.stride > 1 or window.edge or window.reverse:
+        return window
+    before, after = (prod(sizes[axis] for axis in axes) for sizes in (old, new))
+
+    def moved(places: int) -> int:
+        return places if places <= _NEAR else _NEAR + (places - _NEAR) * after // (2 * before)
+
+    return window if before == after else replace(window, pad=moved(window.pad), rest=-moved(-window.rest))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from mugraph.ir.calls import Argument, Symbol, TensorInfo
@@ -22,6 +22,7 @@ class View:
 
     part:  of a complex value "real" or "imag", which is taken first; of packed integers their bytes; "" of any other.
            first: of that part
+    whole: dimension of the value that is read through a window -> which one of the view it is
     shape: in which the value is seen first; None: its own
     index: what is kept of each dimension of that shape
     seen:  of the value in that shape. info: of the view
@@ -34,6 +35,7 @@ class View:
     info: TensorInfo
     part: str = ""
     first: TensorInfo | None = None
+    whole: Mapping[int, int] = field(default_factory=dict[int, int], compare=False)
 
     @property
     def is_whole(self) -> bool:
@@ -62,30 +64,34 @@ class View:
 
 
 def part_view_of(
-    value: int, info: TensorInfo, dims: AtomDims, sections: Mapping[int, Section], sizes: Mapping[int, int]
-) -> tuple[View, AtomDims]:
+    value: int, info: TensorInfo, dims: AtomDims, sections: Mapping[int, Section], sizes: Mapping[int, int],
+    windowed: Collection[int] = (),
+) -> tuple[View, AtomDims]:  # fmt: skip
     """As view_of, of a complex value, whose last of `dims` says which part."""
     (last,) = dims[-1]
     first = part_of(info)
-    view, axes = view_of(value, first, dims[:-1], sections, sizes)
+    view, axes = view_of(value, first, dims[:-1], sections, sizes, windowed)
     return replace(view, part=PARTS[sections[last].start], first=first), axes
 
 
 def bytes_view_of(
-    value: int, info: TensorInfo, dims: AtomDims, sections: Mapping[int, Section], sizes: Mapping[int, int]
-) -> tuple[View, AtomDims]:
+    value: int, info: TensorInfo, dims: AtomDims, sections: Mapping[int, Section], sizes: Mapping[int, int],
+    windowed: Collection[int] = (),
+) -> tuple[View, AtomDims]:  # fmt: skip
     """As view_of, of packed integers, of which the bytes are read."""
     first = bytes_of(info)
-    view, axes = view_of(value, first, dims, sections, sizes)
+    view, axes = view_of(value, first, dims, sections, sizes, windowed)
     return replace(view, part=BYTES, first=first), axes
 
 
 def view_of(
-    value: int, info: TensorInfo, dims: AtomDims, sections: Mapping[int, Section], sizes: Mapping[int, int]
-) -> tuple[View, AtomDims]:
+    value: int, info: TensorInfo, dims: AtomDims, sections: Mapping[int, Section], sizes: Mapping[int, int],
+    windowed: Collection[int] = (),
+) -> tuple[View, AtomDims]:  # fmt: skip
     """The part of a value that is asked for at `dims`, and the axes of the view's dimensions.
 
     sections: what some of the atoms are, in terms of the others. sizes: of the others
+    windowed: dimensions that are read through a window, which are whole in the view
     """
     factors: list[int] = []
     steps: list[int] = []
@@ -97,11 +103,19 @@ def view_of(
             raise NotLowerable("a part of a part of a tensor that is no part of it is taken by PyTorch")
         return prod(sizes[atom] for atom in atoms)
 
-    for dim, size, stride in zip(dims, info.shape, info.strides, strict=True):
+    whole: dict[int, int] = {}
+    for number, (dim, size, stride) in enumerate(zip(dims, info.shape, info.strides, strict=True)):
         left = size
-        whole = _slice(dim, sections, sizes)
-        if whole is not None:
-            part, run = whole
+        if number in windowed:
+            whole[number] = len(axes)
+            factors.append(size)
+            index.append(slice(None))
+            axes.append(dim)
+            steps.append(stride)
+            continue
+        sliced = _slice(dim, sections, sizes)
+        if sliced is not None:
+            part, run = sliced
             factors.append(size)
             index.append(part)
             axes.append(run)
@@ -127,10 +141,12 @@ def view_of(
                 axes.append(section.inner)
                 steps.append(stride * left * section.step)
     shape = tuple(factors)
-    full = [count(dim) for dim in axes]
+    sizes_read = {place: info.shape[number] for number, place in whole.items()}
+    full = [sizes_read[at] if at in sizes_read else count(dim) for at, dim in enumerate(axes)]
     kept = replace(info, shape=tuple(full), strides=tuple(steps), triangle=None)
     seen = replace(info, shape=shape, strides=_strides(info, shape), triangle=None)
-    return View(value, None if shape == info.shape else shape, tuple(index), seen, kept), tuple(axes)
+    seen_as = None if shape == info.shape else shape
+    return View(value, seen_as, tuple(index), seen, kept, whole=whole), tuple(axes)
 
 
 def _slice(dim: AtomDim, sections: Mapping[int, Section], sizes: Mapping[int, int]) -> tuple[slice, AtomDim] | None:

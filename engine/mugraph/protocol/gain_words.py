@@ -9,7 +9,7 @@ from mugraph.protocol.settings import CompareWith
 
 DIFFER = 1.1
 """From this ratio on of the gains on the two clocks, both are said."""
-_NAMES = {"max-autotune": "torch.compile max-autotune"}
+_NAMES = {"max-autotune": "torch.compile max-autotune", "reduce-overhead": "torch.compile reduce-overhead"}
 CODE = "eager"
 """The peer that is the code as it runs."""
 

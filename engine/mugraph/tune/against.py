@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mugraph.tune.measure import CALLED, METHOD, Measurer, Refused, Results
-from mugraph.tune.messages import Agreed, Applied, Compiler, InputSpec, Subject
+from mugraph.tune.messages import REPLAYS, Agreed, Applied, Compiler, InputSpec, Subject
 from mugraph.tune.statistics import CALLED_DRIFT, DRIFT, Summary, gain
 
 PEERS: Mapping[str, Compiler] = {
@@ -15,7 +15,9 @@ PEERS: Mapping[str, Compiler] = {
     "torch.compile": "default",
     "max-autotune": "max-autotune-no-cudagraphs",
 }
-"""The code as it runs first."""
+"""Those that are timed where none is asked for, the code as it runs first."""
+CALLED_PEERS: Mapping[str, Compiler] = {"reduce-overhead": REPLAYS}
+"""Those that have a time as a program calls them, and none on the device alone."""
 WITHOUT_GUARDS = "without the guards of its objects"
 
 
@@ -59,7 +61,8 @@ class Measurement:
 
 def peer_subjects(eager: Subject, names: Sequence[str]) -> list[Subject]:
     """The code as it runs, and compiled."""
-    return [replace(eager, name=name, compiler=PEERS[name]) for name in names]
+    known = {**PEERS, **CALLED_PEERS}
+    return [replace(eager, name=name, compiler=known[name]) for name in names]
 
 
 def against_peers(
@@ -72,7 +75,7 @@ def against_peers(
     names: Sequence[str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Measurement:
-    """names: of the peers; None: all. applied: what the program calls, once `ours` is applied"""
+    """names: of the peers; None: those of PEERS. applied: what the program calls, once `ours` is applied"""
     names = list(PEERS) if names is None else names
     hello = measurer.hello()
     agreed = measurer.agree(ours, eager, inputs)

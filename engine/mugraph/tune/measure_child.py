@@ -23,6 +23,7 @@ from mugraph import child_log
 from mugraph.pickled import read_frame, write_frame
 from mugraph.tune.device_errors import is_fatal, one_line
 from mugraph.tune.messages import (
+    REPLAYS,
     Agree,
     CallEach,
     Drop,
@@ -99,7 +100,8 @@ class _Worker:
         self._timing = timing
         self._folder = folder
         self._ready: dict[str, timing.Replayable] = {}
-        self._entered: dict[str, Callable[[], object]] = {}
+        self._called: dict[str, Callable[[], object]] = {}
+        """What a program calls, in the place of a subject; and subjects that are not replayed."""
         properties: Any = cast(Any, torch.cuda).get_device_properties(torch.cuda.current_device())
         self._device = str(properties.name)
         self._l2 = int(getattr(properties, "L2_cache_size", 50 << 20))
@@ -166,6 +168,9 @@ class _Worker:
         self._set(request.subject)
         with inductor.assembler() if request.subject.compiler != "none" else contextlib.nullcontext():
             function = load(request.subject, self._folder)
+            if request.subject.compiler == REPLAYS:
+                self._called[request.subject.name] = self._timing.Replaying(function, request.inputs).call
+                return Ok(time.perf_counter() - begun)
             try:
                 ready = self._timing.Replayable(function, request.inputs, self._l2, limit_us=request.limit_us)
             except self._timing.TooLong as error:
@@ -192,7 +197,7 @@ class _Worker:
         from mugraph.tune.program import entered
 
         begun = time.perf_counter()
-        self._entered[request.name] = entered(request.applied, self._folder, "cuda")
+        self._called[request.name] = entered(request.applied, self._folder, "cuda")
         return Ok(time.perf_counter() - begun)
 
     def _call_each(self, request: CallEach) -> Reply:
@@ -200,10 +205,10 @@ class _Worker:
         from mugraph.tune.rotation import calls_of
 
         torch, timing = self._torch, self._timing
-        missing = [name for name in request.names if name not in self._ready and name not in self._entered]
+        missing = [name for name in request.names if name not in self._ready and name not in self._called]
         if missing:
             return Failure(f"not prepared: {', '.join(missing)}")
-        calls = {name: self._entered.get(name) or self._ready[name].call for name in request.names}
+        calls = {name: self._called.get(name) or self._ready[name].call for name in request.names}
         samples: dict[str, list[float]] = {name: [] for name in request.names}
         count: dict[str, int] = {}
         with torch.no_grad():
@@ -229,11 +234,11 @@ class _Worker:
     def _drop(self, request: Drop) -> Reply:
         if not request.names:
             self._ready.clear()
-            self._entered.clear()
+            self._called.clear()
             self._timing.forget_inputs()
         for name in request.names:
             self._ready.pop(name, None)
-            self._entered.pop(name, None)
+            self._called.pop(name, None)
         self._torch.cuda.empty_cache()
         return Ok()
 

@@ -10,7 +10,9 @@ from mugraph.ir.calls import Triangle
 from mugraph.ir.ops import Tf32
 from mugraph.trace.picture import Picture
 
-Compiler = Literal["none", "default", "max-autotune-no-cudagraphs"]
+Compiler = Literal["none", "default", "max-autotune-no-cudagraphs", "reduce-overhead"]
+REPLAYS: Compiler = "reduce-overhead"
+"""It captures CUDA graphs of its own and replays them at each call: only its calls can be timed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import functools
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import torch
 
@@ -22,6 +22,8 @@ from mugraph.tune.rotation import CACHE_TIMES, LONG_US, rotation, shortened
 
 DTYPES: dict[str, torch.dtype] = {name: getattr(torch, one.torch) for name, one in ELEMENTS.items() if name in DRAWN}
 Function = Callable[..., object]
+_RECORDED = 4
+"""Calls after which its graphs are recorded: it compiles, warms up, records and replays."""
 _PART = 1 << 26
 """Elements that are compared at once."""
 
@@ -168,6 +170,25 @@ class Replayable:
         end.record()
         end.synchronize()
         return start.elapsed_time(end) * 1000 / self._plan.launches
+
+
+class Replaying:
+    """A function that replays CUDA graphs of its own, and is timed as a program calls it only: it cannot be captured
+    again, and would record a graph for each set of inputs. Its inputs keep their places, as parameters do, so that none
+    is copied before a replay."""
+
+    def __init__(self, function: Function, specs: Sequence[InputSpec], seed: int = 0) -> None:
+        self._inputs = make_inputs(specs, torch.Generator(device="cuda").manual_seed(seed))
+        self._function = function
+        keep_place: Callable[[torch.Tensor], None] = cast(Any, torch)._dynamo.mark_static_address
+        for tensor in self._inputs:
+            keep_place(tensor)
+        for _ in range(_RECORDED):
+            self.call()
+
+    def call(self) -> object:
+        with torch.no_grad():
+            return self._function(*self._inputs)
 
 
 def called_us(function: Callable[[], object], wait: Callable[[], None], calls: int) -> float:

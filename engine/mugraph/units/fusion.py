@@ -21,6 +21,8 @@ _OUTPUT_TILE = 16 * 64
 """Elements of the smallest output tile that is worth a block. With the number of processors it tells how many of them
 work."""
 _PROCESSORS = 132
+_MOST_PARTS, _PART = 64, 64
+"""Parts of a reduction that is split across the grid, at most, and elements of a part, at least."""
 _FLOPS = 4e8
 """Tensor-core operations per microsecond: about half of what a device of this size is good for."""
 BANDWIDTH = 3e6
@@ -96,9 +98,22 @@ def _pays(program: TensorProgram, product: Op, tile: int, crowded: bool) -> bool
     elements = prod(program.sizes[axis] for axis in product.axes)
     flops = 2 * elements * prod(program.sizes[axis] for axis in product.over)
     written = sum(prod(tensor.shape(program.sizes)) for tensor in program.outputs.values())
-    busy = min(1.0, written / _OUTPUT_TILE / _PROCESSORS) if crowded else 1.0
+    blocks = written / _OUTPUT_TILE * _parts(program, product)
+    busy = min(1.0, blocks / _PROCESSORS) if crowded else 1.0
     extra = flops / _FLOPS * (repeats / busy - 1) + (repeats - 1) * _loaded_bytes(program, product) / _CACHE
     return extra <= LAUNCH_US + 2 * 2 * elements / BANDWIDTH
+
+
+def _parts(program: TensorProgram, product: Op) -> int:
+    """Into how many parts the grid may split what reduces the product later, as the keys of an attention: each of them
+    computes its own part of the product."""
+    below, reduced = {product.name}, set[str]()
+    for op in program.ops:
+        if below.intersection(op.inputs):
+            below.add(op.name)
+            reduced.update(op.over)
+    sizes = [program.sizes[axis] for axis in reduced.intersection(product.axes)]
+    return max(1, min(_MOST_PARTS, max(sizes, default=1) // _PART))
 
 
 def _tiled(program: TensorProgram, axes: frozenset[str]) -> frozenset[str]:
@@ -108,14 +123,13 @@ def _tiled(program: TensorProgram, axes: frozenset[str]) -> frozenset[str]:
 
 
 def _foreign_axes(program: TensorProgram, product: Op) -> frozenset[str]:
-    """Axes that later products on the way to an output have and this one lacks."""
+    """Axes that later values on the way to an output have and this one lacks."""
     below = {product.name}
     foreign: set[str] = set()
     for op in program.ops:
         if any(i in below for i in op.inputs):
             below.add(op.name)
-            if op.kind.contracts:
-                foreign.update(axis for axis in op.axes if axis not in product.axes)
+            foreign.update(axis for axis in op.axes if axis not in product.axes)
     return frozenset(foreign - set(product.over))
 
 

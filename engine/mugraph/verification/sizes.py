@@ -13,7 +13,7 @@ from math import ceil, prod
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor
-from mugraph.ir.windows import room
+from mugraph.ir.windows import resized, room
 from mugraph.verification.evaluate import Malformed
 from mugraph.verification.mask_sizes import MaskGroup, mask_groups
 from mugraph.verification.relations import Relations
@@ -82,7 +82,9 @@ def assignments(
     for chosen in (small, large):
         assignment = _complete(full, chosen, equal, products)
         for _ in range(_MOST_CHANGES):
-            if not (_widened(tensors, assignment, chosen, equal) or _lengthened(masks, full, chosen, equal, products)):
+            if not (
+                _widened(tensors, full, assignment, chosen, equal) or _lengthened(masks, full, chosen, equal, products)
+            ):
                 break
             assignment = _complete(full, chosen, equal, products)
         else:
@@ -172,12 +174,17 @@ def _lengthened(
 
 
 def _widened(
-    tensors: Iterable[Tensor], found: Assignment, chosen: dict[str, tuple[int, int]], equal: Mapping[str, str]
+    tensors: Iterable[Tensor],
+    full: Sizes,
+    found: Assignment,
+    chosen: dict[str, tuple[int, int]],
+    equal: Mapping[str, str],
 ) -> bool:
     """Adds positions to a window whose pad is as large as what it reads. Whether there was one."""
     for tensor in tensors:
         for window in tensor.windows:
             axes = tensor.dims[window.dim]
+            window = resized(window, axes, full, found.sizes)
             needed = room(window, axes, found.sizes)
             outer = equal.get(needed[0], needed[0]) if needed else ""
             if needed and outer in chosen:

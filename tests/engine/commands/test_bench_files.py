@@ -179,7 +179,10 @@ def test_what_cannot_be_made_on_a_device_is_made_by_the_processor():
         ([], "which files? write, for example: mugraph bench files models/"),
         (["nowhere.py"], "nowhere.py does not exist"),
         (["--compare-with", "all", "."], "--compare-with is 'all'; it must be both, code or best"),
-        (["--against", "jax", "."], "there is no jax to compare with; there are eager, torch.compile, max-autotune"),
+        (
+            ["--against", "jax", "."],
+            "there is no jax to compare with; there are eager, torch.compile, max-autotune, reduce-overhead",
+        ),
     ],
 )
 def test_wrong_usage(

@@ -6,12 +6,14 @@ import contextlib
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+import torch
 from mugraph.tune.against import WITHOUT_GUARDS, against_peers, peer_subjects
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer, Refused
@@ -19,6 +21,7 @@ from mugraph.tune.messages import Applied, Failure, Hello, InputSpec, Ok, Prepar
 from mugraph.tune.peers import Peers
 from mugraph.tune.process import ChildProcess, Unavailable
 from mugraph.tune.statistics import Summary
+from mugraph.tune.subjects import load
 
 FAKE = (sys.executable, str(Path(__file__).with_name("fake_child.py")))
 INPUTS = (InputSpec((4,), (1,), "f16"),)
@@ -222,6 +225,35 @@ def test_only_the_peers_that_are_asked_for(monkeypatch: pytest.MonkeyPatch):
         found = against_peers(*peers("ours_2"), INPUTS, measurer, names=["eager_9"])
     assert found.on_device.peers == {"eager_9": 9.0}
     assert found.on_device.best_gain == found.on_device.gain == 4.5
+
+
+def test_what_replays_graphs_of_its_own_is_timed_as_it_is_called(monkeypatch: pytest.MonkeyPatch):
+    named_peers(monkeypatch, eager_9="none")
+    monkeypatch.setattr("mugraph.tune.against.CALLED_PEERS", {"replaying_3": "reduce-overhead"})
+    with Measurer(lambda: ChildProcess(FAKE)) as measurer:
+        found = against_peers(*peers("ours_2"), INPUTS, measurer, names=["eager_9", "replaying_3"])
+        usual = against_peers(*peers("ours_2"), INPUTS, measurer)
+    assert found.on_device.peers == {"eager_9": 9.0}
+    assert found.as_called.peers == {"eager_9": 90.0, "replaying_3": 30.0}
+    assert (found.as_called.best_peer, found.as_called.best_gain) == ("replaying_3", 1.5)
+    assert found.refused == {}
+    assert usual.as_called.peers == {"eager_9": 90.0}
+
+
+def test_a_step_begins_before_each_call_of_what_replays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    done: list[object] = []
+
+    def compiled(function: Callable[..., object], **how: object) -> Callable[..., object]:
+        done.append(how["mode"])
+        return function
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    monkeypatch.setattr(torch.compiler, "cudagraph_mark_step_begin", lambda: done.append("begun"))
+    text = "def run(x):\n    return x + 1\n"
+    for compiler in ("default", "reduce-overhead"):
+        call = load(Subject(compiler, text, "run", compiler), tmp_path)
+        assert [call(1), call(2)] == [2, 3]
+    assert done == [None, "reduce-overhead", "begun", "begun"]
 
 
 def test_peers_are_ready_before_they_are_compared(monkeypatch: pytest.MonkeyPatch):

@@ -14,7 +14,7 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.masks import by_sides, keep_filled, resized_all
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize_tensor
-from mugraph.ir.windows import room
+from mugraph.ir.windows import resized, room
 
 WHOLE = 64
 """Largest extent an axis keeps that no grid or loop divides."""
@@ -63,9 +63,15 @@ def reduced_kernels(
     for block, _ in kernels:
         _keep_filled(sizes, block)
     _join(sizes, kernels)
-    for tensor in (tensor for block, _ in kernels for tensor in block.tensors):
-        for window in tensor.windows:
-            sizes.update([longer] if (longer := room(window, tensor.dims[window.dim], sizes)) else [])
+    read = [(block, tensor, window) for block, _ in kernels for tensor in block.tensors for window in tensor.windows]
+    while True:
+        before = dict(sizes)
+        for block, tensor, window in read:
+            axes = tensor.dims[window.dim]
+            small = resized(window, axes, block.sizes, sizes)
+            sizes.update([longer] if (longer := room(small, axes, sizes)) else [])
+        if sizes == before:
+            break
     return [_at(block, schedule, {a: sizes[a] for a in block.sizes}, largest_tile) for block, schedule in kernels]
 
 
@@ -112,9 +118,8 @@ def program_sizes(program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Sc
         if whole.name not in tensors:
             continue
         cut, block = tensors[whole.name]
-        if whole.windows:  # its axes are the kernels' own
-            continue
-        for dim, extent in zip(whole.dims, cut.shape(block.sizes), strict=True):
+        for dim, parts in zip(whole.dims, cut.dims, strict=True):
+            extent = prod(block.sizes[axis] for axis in parts)
             for axis in [axis for axis in dim if axis not in sizes]:
                 sizes[axis] = extent // prod(sizes[other] for other in dim if other != axis)
     return sizes

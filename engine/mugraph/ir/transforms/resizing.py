@@ -11,6 +11,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.masks import resized_all
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor
+from mugraph.ir.windows import resized
 
 
 def resize(program: TensorProgram, sizes: Sizes, varying: Collection[str] = ()) -> TensorProgram:
@@ -42,7 +43,11 @@ def resize_tensor(tensor: Tensor, old: Sizes, new: Sizes, varying: Collection[st
     varying: axes whose sizes are known at run time only, of which `new` has smaller ones: a gap around one of them is
              what lies beyond the part of a tensor that is in use, as of a cache, and the stride stays
     """
-    old_shape, new_shape = tensor.shape(old), tensor.shape(new)
+    whole = tensor
+    if not varying:
+        windows = (resized(window, tensor.dims[window.dim], old, new) for window in tensor.windows)
+        tensor = replace(tensor, windows=tuple(windows))
+    old_shape, new_shape = whole.shape(old), tensor.shape(new)
     strides = [0] * len(old_shape)
     old_dense, new_dense, around = 1, 1, False
     # Innermost first; of equal strides the later dimension is the inner one.

@@ -4,6 +4,7 @@ ones go away, and what is written in several ways (a sigmoid, silu, relu, abs) i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import exp, log, sqrt
 
 import numpy as np
@@ -86,9 +87,9 @@ class Primitives:
 
     def _made(self, node: Node, inputs: tuple[Node, ...], over: AtomDim, dims: AtomDims) -> Node:
         if node.kind is Kind.LOAD:
-            if node.windows:
+            if any(dims[window.dim] != self.atoms.resolve(node.dims[window.dim]) for window, _ in node.windows):
                 raise NotLowerable("a concatenation of windows is outside the fragment")
-            return self._add(Node(Kind.LOAD, source=node.source, dims=dims, raw=node.raw, fn=node.fn))
+            return self._add(replace(node, dims=dims, hint="", placed=False))
         if node.kind.is_leaf or node.fn == HIDDEN:
             raise NotLowerable(f"a concatenation does not reach through {node.kind}")
         return node.kind.meaning(self, inputs, node.fn, over)

@@ -1,6 +1,6 @@
 """Loads at sections that no slice of PyTorch is: of places that begin before a dimension's first one, or go backwards.
 
-A window of one tap reads them, zero where there is none (ir/windows.py).
+A window of one tap reads them, zero where there is none (ir/windows.py). Of other dimensions a part may be read.
 """
 
 from __future__ import annotations
@@ -14,17 +14,15 @@ Windows = tuple[tuple[Window, AtomDim], ...]
 
 def shifted(atoms: Atoms, dims: AtomDims) -> tuple[AtomDims, Windows]:
     """The dimensions that a tensor is loaded at, and the windows it is read through, without taps. Raises
-    NotLowerable where besides only a part of the tensor is read, or of the dimension."""
+    NotLowerable where besides only a part of such a dimension is read."""
     found: list[AtomDim] = []
     windows: list[tuple[Window, AtomDim]] = []
-    has_parts = False
     for number, dim in enumerate(atoms.resolve_dims(dims)):
         sections = [atoms.sections[atom] for atom in dim if atom in atoms.sections]
         last = [section.last(atoms.elements(section.inner)) for section in sections]
         ends = list(zip(sections, last, strict=True))
         if all(section.step > 0 and section.start >= 0 and end < section.size for section, end in ends):
             found.append(dim)
-            has_parts = has_parts or bool(sections)
             continue
         section, end = ends[0]
         low, high = sorted((section.start, end))
@@ -33,6 +31,4 @@ def shifted(atoms: Atoms, dims: AtomDims) -> tuple[AtomDims, Windows]:
         found.append(section.inner)
         step, rest = abs(section.step), section.size - 1 - high
         windows.append((Window(number, 0, step, 1, -low, rest, reverse=section.step < 0), ()))
-    if windows and has_parts:
-        raise NotLowerable("a part of what is read backwards, or some places further, is outside the fragment")
     return tuple(found), tuple(windows)

@@ -119,8 +119,10 @@ def _joined(b: Builder, args: Arguments, dims: AtomDims, dim: int) -> Node:
     if any(len(b.shape(ref)) != len(dims) for ref in refs):
         raise NotLowerable("tensors that become matrices before they are joined are outside the fragment")
     lengths = [b.shape(ref)[dim] for ref in refs]
-    if sum(lengths) // gcd(*lengths) > MOST and (found := _among_zeros(b, refs, dims, dim)) is not None:
-        return found
+    if sum(lengths) // gcd(*lengths) > MOST:
+        found = _among_zeros(b, refs, dims, dim) or _side_by_side(b, refs, dims, dim)
+        if found is not None:
+            return found
     return b.pieces.joined(lengths, dims[dim], lambda i, at: b.at(refs[i], (*dims[:dim], at, *dims[dim + 1 :])))
 
 
@@ -142,6 +144,31 @@ def _among_zeros(b: Builder, refs: Sequence[Ref], dims: AtomDims, dim: int) -> N
     behind = b.mask((), along, first + size - 1)
     before = b.mask(along, (), -first)
     return b.mul(behind if _begins_with_zeros(found, before) else b.mul(before, behind), found)
+
+
+def _side_by_side(b: Builder, refs: Sequence[Ref], dims: AtomDims, dim: int) -> Node | None:
+    """The sum of the operands, each with zeros where it has no elements; None of a part of a concatenation.
+
+    An operand that is read is so by itself, where it is loaded; any other is multiplied by masks.
+    """
+    along = b.atoms.resolve(dims[dim])
+    section = b.atoms.sections.get(along[0]) if len(along) == 1 else None
+    start = 0
+    if section is not None and section.step == 1 and section.inner:
+        start, along = section.start, b.atoms.resolve(section.inner)
+    if not along or any(atom in b.atoms.sections for atom in along):
+        return None
+    found, first = b.const(0.0), -start
+    for ref in refs:
+        size = b.shape(ref)[dim]
+        if first < b.atoms.elements(along) and first + size > 0:
+            at = b.atoms.section(size, -first, 1, along) if size > 1 else ()
+            node = b.at(ref, (*dims[:dim], at, *dims[dim + 1 :]))
+            if node.kind is not Kind.LOAD or not node.windows:
+                node = b.mul(b.mul(b.mask(along, (), -first), b.mask((), along, first + size - 1)), node)
+            found = b.add(found, node)
+        first += size
+    return found
 
 
 def _begins_with_zeros(node: Node, before: Node) -> bool:

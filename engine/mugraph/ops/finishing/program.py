@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from mugraph.ir.dtypes import DType, is_computed, is_read
@@ -158,17 +158,18 @@ def _named(
         op = flat[i]
         if op.kind is Kind.LOAD:
             info, source = builder.values[op.source], sources.get(op.source, f"v{op.source}")
-            dims, view = op.dims, None
+            dims, windows, view = op.dims, op.windows, None
             if op.fn == BYTES or any(x in sections for dim in op.dims for x in dim):
                 made = part_view_of if info.dtype == COMPLEX else bytes_view_of if op.fn == BYTES else view_of
-                view, dims = made(op.source, info, op.dims, sections, joined.sizes)
+                view, dims = made(op.source, info, op.dims, sections, joined.sizes, {w.dim for w in windows})
+                windows = tuple(replace(window, dim=view.whole[window.dim]) for window in windows)
                 info = view.info
             title[i] = names.take(identifier(source) if view is None else f"{identifier(source)}_part")
             source = source if view is None else source + view.text
             inputs[title[i]] = op.source
             if view is not None:
                 views[title[i]] = view
-            tensors.append(Tensor(title[i], spell(dims), info.strides, _read(info.dtype), source, op.windows))
+            tensors.append(Tensor(title[i], spell(dims), info.strides, _read(info.dtype), source, windows))
     written: dict[str, Tensor] = {}
     stored = names.copy()  # a tensor may be called what the value in it is called
     results = [stored.take(identifier(output.name)) for output in outputs]

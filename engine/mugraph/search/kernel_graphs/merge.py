@@ -51,4 +51,4 @@ def merged(one: BlockGraph, other: BlockGraph) -> BlockGraph | None:
 
 def _meaning(op: Op) -> Op:
     """Equal for operators that compute one value."""
-    return replace(op, name="")
+    return replace(op, name="", inputs=tuple(sorted(op.inputs)) if op.kind.commutes else op.inputs)

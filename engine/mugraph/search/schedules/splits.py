@@ -93,16 +93,16 @@ def part_counts(size: int, most: int = 64, least: int = 16) -> list[int]:
 
 
 def _cut(block: BlockGraph, axis: str) -> Cut | None:
-    if any(axis in tensor.windowed for tensor in block.tensors):  # its parts would not be a dimension's places
+    if any(axis in tensor.uncut for tensor in block.tensors):
         return None
     vary = varying(block)
     closing = [op for op in block.ops if op.kind is Kind.ACCUM and op.over == (axis,)]
     if not closing or any(vary[op.name] or axis in op.axes for op in closing):
         return None
     closed = {op.name for op in closing}
-    stores = [op for op in block.ops if op.kind is Kind.STORE]
-    inside = above(block, closed)
-    after = above(block, {op.name for op in stores}, stop=closed)
+    early, late = _stored(block, closed, axis)
+    inside = above(block, closed | early)
+    after = above(block, late, stop=closed)
     again = any(closed.intersection(op.inputs) for op in inside)
     runs = any(op.kind.scans and axis in op.over for op in inside)  # each part would begin with what another ended with
     if again or runs or any(axis in (*op.axes, *op.over) for op in after if op.name not in closed):
@@ -121,6 +121,18 @@ def _cut(block: BlockGraph, axis: str) -> Cut | None:
         (*flat, *_stores(stored, split, _sources(looped, part), taken)),
     )
     return Cut(block, axis, split, part, first, tuple(_second(after, names, split, closed)), parts)
+
+
+def _stored(block: BlockGraph, closed: set[str], axis: str) -> tuple[set[str], set[str]]:
+    """What the first kernel stores, tile by tile: outputs along the axis that come from no accumulator of the loop, as
+    a cache that an attention reads and its new rows. And what the second one stores."""
+    below = set(closed)
+    for op in block.ops:
+        if below.intersection(op.inputs):
+            below.add(op.name)
+    stores = [op for op in block.ops if op.kind is Kind.STORE]
+    early = {op.name for op in stores if op.name not in below and axis in op.axes}
+    return early, {op.name for op in stores} - early
 
 
 def _first(inside: list[Op], vary: dict[str, frozenset[str]], axis: str, split: str, part: str) -> Iterator[Op]:
