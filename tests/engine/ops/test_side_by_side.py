@@ -112,3 +112,10 @@ def test_minus_infinity_is_not_added_to() -> None:
 
     with pytest.raises(NotLowerable):
         lower_region(record(attend, {"x": randn(5, 1), "m": randn(13, 4), "s": randn(5, 12)}))
+
+
+def test_many_operands_stay_with_pytorch() -> None:
+    """As in densely connected networks, where each layer's result is put behind all before it."""
+    parts = {f"p{at}": randn(7 + at, 3) for at in range(5)}
+    with pytest.raises(NotLowerable):
+        lower_region(record(lambda **given: torch.cat(tuple(given.values())) * 2, parts))

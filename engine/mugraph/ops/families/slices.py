@@ -15,6 +15,9 @@ from mugraph.ops.algebra.nodes import Node, factors
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 
+MOST_OPERANDS = 4
+"""Of a concatenation that is their sum: each element of it asks for every one."""
+
 
 def _is_ellipsis(item: Argument) -> bool:
     return isinstance(item, Symbol) and item.name in ("Ellipsis", "...")
@@ -147,10 +150,12 @@ def _among_zeros(b: Builder, refs: Sequence[Ref], dims: AtomDims, dim: int) -> N
 
 
 def _side_by_side(b: Builder, refs: Sequence[Ref], dims: AtomDims, dim: int) -> Node | None:
-    """The sum of the operands, each with zeros where it has no elements; None of a part of a concatenation.
+    """The sum of the operands, each with zeros where it has none; None of many, and of a part of a concatenation.
 
     An operand that is read is so by itself, where it is loaded; any other is multiplied by masks.
     """
+    if len(refs) > MOST_OPERANDS:
+        return None
     along = b.atoms.resolve(dims[dim])
     section = b.atoms.sections.get(along[0]) if len(along) == 1 else None
     start = 0
