@@ -50,6 +50,9 @@ def _us(run: Sequence[Launch], rates: Rates, target: Target, *, compiled: bool) 
     """What was written a moment ago, and is still in the cache."""
     for launch in run:
         us = rates.kernel_us + launch_us(launch, near, rates, target, compiled=compiled)
+        if launch.turned:
+            # The copy is in the share; it was made before, or is not needed. The weight's, made in the call, stays.
+            us = max(rates.kernel_us, CHANNELS_LAST * us - copy_us(launch.turned, target))
         total += CHANNELS_LAST * us if compiled and launch.may_turn else us
         near.update(launch.writes)
         for value in list(near):

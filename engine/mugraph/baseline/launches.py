@@ -95,6 +95,7 @@ class Launch:
     dims:     of the result of a product
     is_narrow: of a convolution: it has too few channels for the tensor cores
     may_turn: of a convolution: it is faster with its operand channels last, the copy counted
+    turned:   bytes of that copy, where the operand lies channels last already
     windows, taps: of pooling: its windows, and the elements of all of them
     takes_tf32: PyTorch computes its float32 products on the tensor cores
     """
@@ -111,6 +112,7 @@ class Launch:
     dims: int = 0
     is_narrow: bool = False
     may_turn: bool = False
+    turned: int = 0
     windows: int = 0
     taps: int = 0
     takes_tf32: bool = False
@@ -167,7 +169,13 @@ def _is_view(name: str, call: Call, values: Values) -> bool:
         return name != "getitem" or not any(isinstance(part, Ref) for part in _parts(call.args[1:]))
     if name in _MAY_CONVERT:
         return source.dtype == out.dtype
+    if name == "contiguous" and "memory_format" in call.kwargs:
+        return _same_places(source, out)
     return name in _MAY_COPY and _is_dense(source)
+
+
+def _same_places(one: TensorInfo, other: TensorInfo) -> bool:
+    return all(size == 1 or a == b for size, a, b in zip(one.shape, one.strides, other.strides, strict=True))
 
 
 def _parts(arguments: Sequence[Argument]) -> Iterator[Argument]:
@@ -186,6 +194,11 @@ def _is_dense(info: TensorInfo) -> bool:
             return False
         expected *= size
     return True
+
+
+def _is_channels_last(info: TensorInfo) -> bool:
+    """Of an image."""
+    return info.strides[1] == 1 and info.strides[-1] > 1 and not _is_dense(info)
 
 
 def held_bytes(info: TensorInfo) -> int:
@@ -216,10 +229,12 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
             yield Launch("elementwise", {**reads}, {}, dtype=dtype)
         narrow = weight.shape[0 if "transpose" in name_of(call) else 1] < _CHANNELS
         # In 16 bits the copies are counted as kernels of their own.
-        turns = dtype == "f32" and len(source.shape) == _IMAGES and _is_dense(source) and prod(weight.shape[2:]) > 1
+        turns = dtype == "f32" and len(source.shape) == _IMAGES and prod(weight.shape[2:]) > 1
         products = _convolution(call, values)
         turns = turns and all(product.matrices == 1 for product in products)
-        yield replace(launch, work="convolution", products=products, is_narrow=narrow, may_turn=turns)
+        turned = held_bytes(source) if turns and _is_channels_last(source) else 0
+        turns = turns and _is_dense(source)
+        yield replace(launch, work="convolution", products=products, is_narrow=narrow, may_turn=turns, turned=turned)
         if converts:
             yield Launch("elementwise", {**writes}, {}, dtype=dtype)
         bias = call.args[2] if len(call.args) > 2 else call.kwargs.get("bias")

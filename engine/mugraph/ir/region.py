@@ -6,7 +6,7 @@ This is the door between trace and everything after it; it imports neither torch
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, TensorInfo, Triangle, operands
@@ -27,6 +27,7 @@ __all__ = [
     "Range",
     "Ref",
     "Region",
+    "Relaid",
     "SearchUnit",
     "Status",
     "Symbol",
@@ -45,6 +46,18 @@ class Named:
 
     expression: str
     value: int
+
+
+@dataclass(frozen=True)
+class Relaid:
+    """How a region's calls are made where its values lie otherwise in memory than recorded: with copies between.
+
+    calls: in execution order; they compute what the recorded ones do
+    of:    number of a value that lies otherwise -> the recorded value
+    """
+
+    calls: tuple[Call, ...]
+    of: Mapping[int, int]
 
 
 Status = Literal["improved", "no-gain", "unsupported", "needs-shapes", "failed"]
@@ -89,6 +102,12 @@ class Region:
     ran: Mapping[str, Ran] = field(default_factory=dict[str, Ran])
     outside: Mapping[str, str] = field(default_factory=dict[str, str])
     called: tuple[str, ...] = ()
+    relaid: Relaid | None = None
+
+    @property
+    def as_made(self) -> Region:
+        """The region whose calls are those that are made."""
+        return self if self.relaid is None else replace(self, calls=self.relaid.calls)
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,9 @@ def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int,
             steps.append(KernelStep(part, solution.kernel, solution.verdict, solution.then))
         else:
             steps.append(PlainCalls(part.calls))
-    joined = _joined(complete(region, _as_recorded(region, steps)))
-    region = with_copies(region, [step.calls for step in joined if isinstance(step, PlainCalls)])
+    joined = _joined(complete(region.as_made, _as_recorded(region, steps)))
+    if region.relaid is None:
+        region = with_copies(region, [step.calls for step in joined if isinstance(step, PlainCalls)])
     if not any(isinstance(step, KernelStep) for step in joined):
         return None
     return RegionPlan(name, asking(region, joined), joined, kernel_graph(name, region, joined))
@@ -36,7 +37,12 @@ def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int,
 
 def _as_recorded(region: Region, steps: Sequence[Step]) -> list[Step]:
     """Where no kernel adds the bias of a convolution, PyTorch's call does; where none reads its result channels last,
-    it is in the usual order, and so is what other calls read."""
+    it is in the usual order, and so is what other calls read. Where the whole region is channels last, whatever makes a
+    value leaves it so."""
+    if region.relaid is not None:
+        plain = iter(with_biases_back(region.as_made, [step.calls for step in steps if isinstance(step, PlainCalls)]))
+        found = [PlainCalls(next(plain)) if isinstance(step, PlainCalls) else step for step in steps]
+        return [step for step in found if not isinstance(step, PlainCalls) or step.calls]
     kernels_read = {value for step in steps if isinstance(step, KernelStep) for value in step.unit.inputs.values()}
     calls = [step.calls for step in steps if isinstance(step, PlainCalls)]
     back = with_biases_back(region, with_usual_layouts(region, calls, kernels_read))

@@ -19,10 +19,21 @@ from mugraph.targets import Target
 from mugraph.units.grouped_heads import Grouped, as_written
 from mugraph.units.layouts import as_recorded, usual_and_turned
 from mugraph.units.ranged import calls_at, values_at
+from mugraph.units.whole_last import as_the_code_has
+
+
+def written_us(region: Region, unit: SearchUnit, target: Target) -> Baseline:
+    """Of its calls as the user's code has them. region: of the unit, with all its values"""
+    if region.relaid is None:
+        return pytorch_us(unit, target)
+    calls = as_the_code_has(region, unit.calls)
+    of, values = region.relaid.of, {**region.values, **unit.values}
+    return baseline(calls, values, {of.get(value, value) for value in unit.outputs.values()}, target)
 
 
 def pytorch_us(unit: SearchUnit, target: Target) -> Baseline:
-    """Of its calls; of its program operator by operator, where nothing is known of what they make."""
+    """Of its calls as they are made beside kernels; of its program operator by operator, where nothing is known of
+    what they make."""
     if unit.calls and are_known(unit.calls, unit.values):
         return baseline(unit.calls, unit.values, set(unit.outputs.values()), target)
     library = estimate_library_us(unit.program, target)
@@ -50,6 +61,8 @@ def stays_us(region: Region, calls: Sequence[Call], size: Point | None, target: 
 def kept_us(region: Region, calls: Sequence[Call], size: Point | None, target: Target) -> tuple[Baseline, float] | None:
     """Of calls that PyTorch runs beside the kernels: as the user's code has them; and as they are made there. As
     `stays_us`."""
+    if region.relaid is not None:
+        return _kept_relaid_us(region, calls, target)
     usual, turned = usual_and_turned(region, calls)
     values, lying = as_recorded(region.values, turned)
     region = replace(region, values=values)
@@ -59,6 +72,14 @@ def kept_us(region: Region, calls: Sequence[Call], size: Point | None, target: T
         return None
     gains = _turning_gains_us(turned, values, lying, target) + _grouping_gains_us(grouped, values, target)
     return stays, stays.eager_us - gains
+
+
+def _kept_relaid_us(region: Region, calls: Sequence[Call], target: Target) -> tuple[Baseline, float] | None:
+    """As `kept_us`, where the calls read and make values that lie otherwise than recorded, and copies of them."""
+    written, _ = as_written(region, as_the_code_has(region, calls))
+    stays, made = stays_us(region, written, None, target), stays_us(region.as_made, calls, None, target)
+    nothing = Baseline(0.0, 0.0)  # copies alone: the user's code has none
+    return None if made is None else (stays or nothing, made.eager_us)
 
 
 def _grouping_gains_us(grouped: Sequence[Grouped], values: Mapping[int, TensorInfo], target: Target) -> float:

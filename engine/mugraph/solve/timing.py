@@ -36,7 +36,7 @@ from mugraph.sizes.timing import next_size, of_sizes
 from mugraph.solve.ahead import kernels_of_module
 from mugraph.solve.offering import PEERS_OF, judged
 from mugraph.solve.programs import ProgramText
-from mugraph.solve.pytorch import kept_us, pytorch_us
+from mugraph.solve.pytorch import kept_us, pytorch_us, written_us
 from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited, waited_within
 from mugraph.store import Store
@@ -145,9 +145,8 @@ class RegionTimer:
                 unit = unit_at(unit, region, size)
                 kernels = [scheduled(kernel) for kernel in solution.kernels]
                 ours, _ = estimates_at(unit.program, kernels, solution.source, target)
-            library = pytorch_us(unit, target)
-            pytorch.append(library)
-            ours_us.append(ours if use_all or solution.pays else library.eager_us)
+            pytorch.append(written_us(region, unit, target))
+            ours_us.append(ours if use_all or solution.pays else pytorch_us(unit, target).eager_us)
         if not pytorch:
             return Timing()
         plain = [call for step in plan.steps if isinstance(step, PlainCalls) for call in step.calls]

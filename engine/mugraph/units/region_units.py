@@ -8,28 +8,34 @@ from dataclasses import replace
 from mugraph.ir.region import Part, Region
 from mugraph.units.biases import with_biases_apart, without_biases
 from mugraph.units.grouped_heads import with_grouped_heads
-from mugraph.units.layouts import FASTER, Ranks, read_by_calls, turnable, with_channels_last
+from mugraph.units.layouts import FASTER, WHOLE, Layout, read_by_calls, turnable, with_channels_last
 from mugraph.units.own_names import with_own_names
 from mugraph.units.part_views import with_views
 from mugraph.units.ranged import ranged_units
+from mugraph.units.whole_last import channels_last
 from mugraph.units.written_last import written_last
 
 
 def cut_region(
-    region: Region, refused: Collection[frozenset[int]] = (), turned: Ranks = FASTER
+    region: Region, refused: Collection[frozenset[int]] = (), turned: Layout = FASTER
 ) -> tuple[Region, tuple[Part, ...]]:
     """The region's parts, in which one name of a tensor means one value; and the region with the views they read, and
     with what is known of the values that only parts make.
 
     refused: as `ranged_units` takes it
     turned:  convolutions that are computed channels last where only kernels read them. What kernels make for these is
-             written so
+             written so. WHOLE: the region as `channels_last` has it, if it has; what `refused` names has its numbers
     """
     left = {next(iter(values)) for values in refused if len(values) == 1}
-    apart = with_biases_apart(with_grouped_heads(region), left)
-    alone = without_biases(region, apart)
+    grouped = with_grouped_heads(region)
+    relaid = channels_last(grouped) if turned == WHOLE else None
+    if relaid is not None:
+        region, grouped = replace(relaid, calls=region.calls), relaid.as_made
+    apart = with_biases_apart(grouped, left)
+    alone = without_biases(grouped, apart)
     without = [frozenset(alone.get(value, value) for value in values) for values in refused]
-    chosen = turnable(apart, turned, {alone.get(value, value) for value in left})
+    ranks = () if isinstance(turned, str) else turned
+    chosen = turnable(apart, ranks, {alone.get(value, value) for value in left})
     written: frozenset[int] | None = None
     while True:
         whole = with_channels_last(apart, chosen, written or ())

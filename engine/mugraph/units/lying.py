@@ -1,0 +1,114 @@
+"""How the results of calls lie in memory, from how their operands do: calls are run on tensors without memory.
+
+PyTorch's own rules say it, but for convolutions: of those the strides depend on the library that computes them. cuDNN
+computes channels last where the operand or the weight lies so. Where the device's library chooses otherwise after all,
+the kernel module brings a value to the strides that its kernel was made for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+import torch
+
+from mugraph.ir.calls import Call, Ref, TensorInfo, operands
+from mugraph.ops.algebra.registry import canonical
+from mugraph.trace.pytorch.biased import WINDOW_DIMS
+from mugraph.trace.regions.replay import replay
+from mugraph.units.biases import argument
+
+_TYPES = {
+    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "bool": torch.bool,
+    "i64": torch.int64, "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8,
+}  # fmt: skip
+_NAMES = {dtype: name for name, dtype in _TYPES.items()}
+
+
+class Unknown(Exception):
+    """It is not known how a result lies."""
+
+
+class Lying:
+    """infos: of the values that are there, by number"""
+
+    def __init__(self, infos: Mapping[int, TensorInfo]) -> None:
+        self._tensors: dict[int, torch.Tensor] = {}
+        self._infos: dict[int, TensorInfo] = {}
+        self.know(tuple(infos), list(infos.values()))
+
+    def info(self, number: int) -> TensorInfo:
+        if number not in self._infos:
+            raise Unknown(f"value {number} is read before it is made")
+        return self._infos[number]
+
+    def know(self, numbers: Sequence[int], infos: Sequence[TensorInfo]) -> None:
+        for number, info in zip(numbers, infos, strict=True):
+            self._infos[number] = info
+            self._tensors[number] = _tensor(info)
+
+    def after(self, call: Call, recorded: Sequence[TensorInfo] = ()) -> list[TensorInfo]:
+        """What the call makes, in order. Raises Unknown. recorded: what it made where it was recorded; of a convolution
+        the shape is taken from there"""
+        if canonical(call.target) in WINDOW_DIMS:
+            return self._convolved(call, recorded)
+        read = operands(call)
+        for number in read:
+            self.info(number)
+        env = {number: self._tensors[number] for number in read} or {-1: _tensor(TensorInfo((), (), "f32"))}
+        try:
+            with torch.no_grad():
+                found = replay([call], env)
+        except Exception as error:  # whatever PyTorch, or a call that cannot be run without memory, raises
+            raise Unknown(str(error)) from error
+        return [_info(found[number]) for number in call.outputs]
+
+    def _convolved(self, call: Call, recorded: Sequence[TensorInfo]) -> list[TensorInfo]:
+        x, weight = argument(call, 0, "input"), argument(call, 1, "weight")
+        if not isinstance(x, Ref) or not isinstance(weight, Ref) or len(recorded) != 1:
+            raise Unknown("a convolution of something else than tensors")
+        last = any(lies_last(self.info(one.value)) for one in (x, weight))
+        is_image = len(recorded[0].shape) == 4
+        return [in_last_order(recorded[0]) if last and is_image else in_usual_order(recorded[0])]
+
+
+def lies_last(info: TensorInfo) -> bool:
+    """Is it an image whose channels lie next to one another, so that PyTorch takes it for channels last? What is one
+    channel, or has one place, is so only by its strides, as PyTorch has it."""
+    if len(info.shape) != 4 or info.strides[1] == 0:
+        return False
+    least = 0
+    for dim in (1, 3, 2, 0):
+        if info.strides[dim] < least or (dim == 0 and least == info.strides[1]):
+            return False
+        least = info.strides[dim] * max(1, info.shape[dim])
+    return True
+
+
+def same_places(one: TensorInfo, other: TensorInfo) -> bool:
+    """Has each element of two tensors of one shape the same place?"""
+    pairs = zip(one.shape, one.strides, other.strides, strict=True)
+    return 0 in one.shape or all(size == 1 or a == b for size, a, b in pairs)
+
+
+def in_usual_order(info: TensorInfo) -> TensorInfo:
+    strides = tuple(prod(info.shape[dim + 1 :]) for dim in range(len(info.shape)))
+    return replace(info, strides=strides)
+
+
+def in_last_order(info: TensorInfo) -> TensorInfo:
+    _, channels, rows, columns = info.shape
+    return replace(info, strides=(channels * rows * columns, 1, columns * channels, channels))
+
+
+def _tensor(info: TensorInfo) -> torch.Tensor:
+    if info.dtype not in _TYPES:
+        raise Unknown(f"a tensor of {info.dtype}")
+    return torch.empty_strided(info.shape, info.strides, dtype=_TYPES[info.dtype], device="meta")
+
+
+def _info(tensor: torch.Tensor) -> TensorInfo:
+    if tensor.dtype not in _NAMES:
+        raise Unknown(f"a tensor of {tensor.dtype}")
+    return TensorInfo(tuple(tensor.shape), tuple(tensor.stride()), _NAMES[tensor.dtype])
