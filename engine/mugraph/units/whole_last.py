@@ -109,6 +109,8 @@ class _Turning:
         )
 
     def _make(self, call: Call) -> None:
+        if {*call.outputs} <= {*operands(call)} and not is_inplace(call):
+            return  # a copy that was none: of what is there in several orders, each reader has its own
         read = {value: self._read(call, value) for value in operands(call)}
         recorded = [self._recorded(value) for value in call.outputs]
         try:
