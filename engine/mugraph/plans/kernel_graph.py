@@ -65,7 +65,7 @@ def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainCa
     """One node per generated kernel and per plain call, in the order they run."""
     taken = {n for step in steps if isinstance(step, KernelStep) for n in (*step.unit.inputs, *step.unit.outputs)}
     table = _Tensors(region, Scope(taken), {}, {}, {})
-    known = value_names(region)
+    known = {**value_names(region.as_made), **value_names(region)}
     generated = [_kernels(step, table.scope) if isinstance(step, KernelStep) else () for step in steps]
     for step, made in zip(steps, generated, strict=True):
         if isinstance(step, KernelStep):

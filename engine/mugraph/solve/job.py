@@ -29,7 +29,7 @@ from mugraph.sizes.search_unit import at_other_sizes
 from mugraph.solve.concluding import not_paying, of_plan, without_kernels, without_units
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch
 from mugraph.solve.ending import NO_END, UNTESTED, Ending
-from mugraph.solve.layouts import faster, is_settled, other_layouts
+from mugraph.solve.layouts import expected_us, faster, is_settled, layouts
 from mugraph.solve.lowering import kept, lowering_of, with_lowering
 from mugraph.solve.overlapping import overlapping
 from mugraph.solve.planning import planned
@@ -44,7 +44,7 @@ from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Solved, UnitTask
 from mugraph.store import Store
 from mugraph.tune.device import Device
-from mugraph.units.layouts import FASTER, Ranks, usual_and_turned
+from mugraph.units.layouts import FASTER, WHOLE, Layout, usual_and_turned
 from mugraph.units.region_units import cut_region
 from mugraph.units.search_units import is_divisible
 from mugraph.verification.lowering.check import mark_of
@@ -77,7 +77,8 @@ class RegionJob:
     _cut: Cut | None = None
     _cuts: dict[object, Cut] = field(default_factory=dict[object, Cut])
     _divisions: list[Division] = field(default_factory=list[Division])
-    _turned: Ranks = FASTER
+    _turned: Layout = FASTER
+    _expected: dict[Layout, float] | None = None
     _named: dict[str, str] = field(default_factory=dict[str, str])
     _plan_name: str = ""
 
@@ -101,6 +102,7 @@ class RegionJob:
         if self.together is None or self.region.status is not None:
             return
         try:
+            self._turned = next(iter(self._layouts()))
             self._cut = self._cut_of()
             self._begin(self._first_cut(self._cut)[1])
         except Exception as error:  # as in `result`, where it counts
@@ -114,9 +116,24 @@ class RegionJob:
         first = self._cut_of(left) if left else cut
         return first if any(isinstance(part, SearchUnit) for part in first[1]) else cut
 
+    def _layouts(self) -> dict[Layout, float]:
+        """Choices of how images lie in memory, that which is expected to be fastest first, with the microseconds that
+        it is expected to take. Where nothing is measured, only what may be the first: the code's own order is not."""
+        if self._expected is None:
+            found = layouts(self._recorded)
+            choices = [one for one in found if one in (FASTER, WHOLE)]
+            us = dict.fromkeys(found, 0.0)
+            if WHOLE in choices:
+                for self._turned in choices:
+                    us[self._turned] = expected_us(*self._first_cut(self._cut_of()), self.tools.target)
+                choices.sort(key=us.__getitem__)
+            others = [one for one in found if one not in choices] if self.tools.measurer is not None else []
+            self._expected = {one: us[one] for one in (*choices, *others)}
+        return self._expected
+
     def _cut_of(self, refused: Sequence[frozenset[int]] = ()) -> Cut:
         """Each once: it takes a second for a whole model."""
-        key = frozenset(refused), frozenset(self._turned)
+        key = frozenset(refused), self._turned
         if key not in self._cuts:
             self._cuts[key] = cut_region(self._recorded, refused, self._turned)
         return self._cuts[key]
@@ -155,17 +172,25 @@ class RegionJob:
             return RegionResult(region, "failed", f"an internal error ({type(error).__name__}); details are in {where}")
 
     def _searched(self) -> Generator[Event, None, RegionResult]:
-        """With a GPU, also with its convolutions the other way round in memory, where that may be faster; the faster of
-        both."""
-        first = yield from self._searched_so()
-        other = other_layouts(self._recorded) if self.tools.measurer is not None else None
-        if other is None or is_settled(first, other) or self.tools.file_time.is_over or self.cancelled():
-            return first
-        calls = self._calls_of_divisions()
-        self._turned, self._divisions = other, []
-        if calls == self._calls_of_divisions():
-            return first
-        return faster(first, (yield from self._searched_so()))
+        """With a GPU, also with its images in other orders in memory, where that may be faster; the fastest of all."""
+        expected = self._layouts()
+        self._turned, *others = expected
+        best, of_best = (yield from self._searched_so()), self._turned
+        seen = [self._calls_of_divisions()]
+        for layout in others if self.tools.measurer is not None else ():
+            if self.tools.file_time.is_over or self.cancelled():
+                break
+            if is_settled(best, layout, expected[layout], expected[of_best]):
+                continue
+            self._turned, self._divisions = layout, []
+            calls = self._calls_of_divisions()
+            if calls in seen:
+                continue
+            seen.append(calls)
+            found = yield from self._searched_so()
+            if faster(best, found) is found:
+                best, of_best = found, layout
+        return best
 
     def _calls_of_divisions(self) -> list[Sequence[Call]]:
         """Of the parts of each way to divide the region: a convolution may lie in a unit of one and be PyTorch's in
@@ -369,6 +394,8 @@ def _is_tested(found: UnitResult) -> bool:
 
 def _has_turned(region: Region, parts: Sequence[Part]) -> bool:
     """Does PyTorch run a convolution otherwise than it was recorded?"""
+    if region.relaid is not None:
+        return True
     return bool(
         usual_and_turned(region, [call for part in parts if isinstance(part, PlainCalls) for call in part.calls])[1]
     )

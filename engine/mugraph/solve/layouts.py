@@ -1,34 +1,72 @@
-"""Two plans of one region, whose convolutions that PyTorch runs lie differently in memory: the faster one is kept.
+"""Plans of one region, whose convolutions that PyTorch runs lie differently in memory: the fastest one is kept.
 
-Which one is faster depends on the library's kernels. Where nothing is measured, the one that is expected to be.
+Which one is fastest depends on the library's kernels. Where nothing is measured, the one that is expected to be. Where
+something is, the next one is measured as well, but not where it is expected to be much slower than what is offered.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import inf
+
 from mugraph.events import RegionResult
-from mugraph.ir.region import Region
+from mugraph.ir.calls import Call
+from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import canonical
+from mugraph.search.kernel_graphs.subprogram import bytes_of
+from mugraph.search.schedules.cost import least_us
+from mugraph.solve.pytorch import kept_us, pytorch_us
+from mugraph.targets import Target
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
 from mugraph.units.biases import with_biases_apart, without_biases
-from mugraph.units.layouts import FASTER, Ranks, turnable
+from mugraph.units.layouts import FASTER, WHOLE, Layout, Ranks, turnable
+from mugraph.units.whole_last import channels_last
+
+HOPELESS = 1.2
+"""Times as long as what is offered: what is expected to take more is not measured."""
 
 
 def other_layouts(region: Region) -> Ranks | None:
-    """The other choice than the one that is expected to be faster; None where there is nothing to choose. Convolutions
-    of which a search unit may have a kernel count as well: one way to divide the region leaves them to PyTorch."""
+    """The other choice of single convolutions than the one that is expected to be faster; None where there is nothing
+    to choose. Convolutions of which a search unit may have a kernel count as well: one way to divide the region leaves
+    them to PyTorch."""
     windowed = [call for call in region.calls if canonical(call.target) in WINDOW_DIMS]
     left = {call.outputs[0] for call in windowed if len(call.outputs) == 1}
     apart = with_biases_apart(region, left)
     alone = without_biases(region, apart)
     ranks = {one.rank for one in turnable(apart, left={alone.get(value, value) for value in left})}
-    return ranks - set(FASTER) if ranks else None
+    return frozenset(ranks - set(FASTER)) if ranks else None
 
 
-def is_settled(first: RegionResult, other: Ranks) -> bool:
-    """Whether the other choice need not be measured: the order that was seen to be faster is offered, and the other
-    turns nothing. (The library may have no kernel for the tensor cores in one of the orders; then the results differ,
-    and the first is not offered.)"""
-    return first.status == "improved" and not other
+def layouts(region: Region) -> tuple[Layout, ...]:
+    """All choices."""
+    other = other_layouts(region)
+    return (FASTER, *((WHOLE,) if channels_last(region) is not None else ()), *(() if other is None else (other,)))
+
+
+def expected_us(region: Region, parts: Sequence[Part], target: Target) -> float:
+    """Of a cut, before anything is searched: kernels without a product as fast as their memory, others as PyTorch's
+    calls. Infinite where it is not known."""
+    total, plain = 0.0, list[Call]()
+    for part in parts:
+        if isinstance(part, PlainCalls):
+            plain += part.calls
+        else:
+            total += _expected_us(part, target)
+    kept = kept_us(region, plain, None, target) if plain else None
+    if kept is not None:
+        return total + kept[1]
+    return inf if plain else total
+
+
+def is_settled(best: RegionResult, layout: Layout, expected: float, of_best: float) -> bool:
+    """Whether this choice need not be measured after one that is offered: it is hopeless, or turns nothing. (The
+    library may have no kernel for the tensor cores in one of the orders; then the results differ, and it is not
+    offered: all others are tried.)
+
+    expected, of_best: microseconds by estimate, of the choice and of the one that is offered
+    """
+    return best.status == "improved" and (not layout or expected > HOPELESS * of_best)
 
 
 def faster(one: RegionResult, other: RegionResult) -> RegionResult:
@@ -38,3 +76,11 @@ def faster(one: RegionResult, other: RegionResult) -> RegionResult:
 
 def _gain(result: RegionResult) -> tuple[bool, float]:
     return result.status == "improved", result.timing.speedup or 0.0
+
+
+def _expected_us(unit: SearchUnit, target: Target) -> float:
+    program = unit.program
+    library = pytorch_us(unit, target).best_us
+    if any(op.kind.contracts for op in program.ops):
+        return library
+    return min(library, least_us(bytes_of((*program.tensors, *program.outputs.values()), program.sizes), target))

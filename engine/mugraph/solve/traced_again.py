@@ -21,8 +21,8 @@ from mugraph.options import Options
 from mugraph.recording.runs import Runs
 from mugraph.sizes.search_unit import at_other_sizes
 from mugraph.solve.divisions import left_to_pytorch
-from mugraph.solve.layouts import other_layouts
-from mugraph.units.layouts import FASTER, Ranks
+from mugraph.solve.layouts import layouts
+from mugraph.units.layouts import Layout
 from mugraph.units.region_units import cut_region
 from mugraph.units.search_units import is_divisible
 from mugraph.verification.float_test import FloatTester
@@ -95,8 +95,7 @@ _ORDER = (False, None, True)
 def possible_units(region: Region) -> Iterator[SearchUnit]:
     """Those that a job may solve (job.py): of the whole cut, of cuts with calls left to PyTorch, for either choice of
     how convolutions lie in memory."""
-    other = other_layouts(region)
-    for turned in (FASTER, other) if other is not None else (FASTER,):
+    for turned in layouts(region):
         whole = [*_units(region, turned)]
         yield from whole
         left = [frozenset(call.outputs) for unit in whole for call in left_to_pytorch(unit)]
@@ -108,7 +107,7 @@ def possible_units(region: Region) -> Iterator[SearchUnit]:
                 yield from _units(region, turned, [made])
 
 
-def _units(region: Region, turned: Ranks, refused: Sequence[frozenset[int]] = ()) -> Iterator[SearchUnit]:
+def _units(region: Region, turned: Layout, refused: Sequence[frozenset[int]] = ()) -> Iterator[SearchUnit]:
     """With those that they were joined of."""
     waiting = [*cut_region(region, refused, turned)[1]]
     while waiting:

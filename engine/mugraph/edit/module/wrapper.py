@@ -70,7 +70,7 @@ def wrapper(
 
 def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
     """Adds a name for every value the region defines."""
-    wanted = value_names(plan.region)
+    wanted = {**value_names(plan.region.as_made), **value_names(plan.region)}
     for step in plan.steps:
         if isinstance(step, KernelStep):
             for name, value in step.unit.inputs.items():
