@@ -2,7 +2,8 @@
 
 PyTorch's own rules say it, but for convolutions: of those the strides depend on the library that computes them. cuDNN
 computes channels last where the operand or the weight lies so. Where the device's library chooses otherwise after all,
-the kernel module brings a value to the strides that its kernel was made for.
+the kernel module brings a value to the strides that its kernel was made for. What is usual in such networks is known
+without a run: the first one takes seconds, for what it imports.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from math import prod
 
 import torch
 
-from mugraph.ir.calls import Call, Ref, TensorInfo, operands
+from mugraph.baseline.launches import name_of
+from mugraph.ir.calls import Call, Ref, TensorInfo, is_inplace, operands
 from mugraph.ops.algebra.registry import canonical
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
 from mugraph.trace.regions.replay import replay
@@ -24,6 +26,14 @@ _TYPES = {
     "i64": torch.int64, "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8,
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _TYPES.items()}
+_KEEPING = frozenset(
+    """
+    relu relu6 leaky_relu hardtanh hardswish hardsigmoid silu gelu mish elu sigmoid tanh clamp clamp_min dropout
+    dropout2d batch_norm max_pool2d avg_pool2d adaptive_avg_pool2d adaptive_max_pool2d interpolate cat add sub mul div
+    truediv neg
+    """.split()  # noqa: SIM905 - a word list is read more easily
+)
+"""Calls that leave images channels last, where all images that they are given lie so."""
 
 
 class Unknown(Exception):
@@ -54,8 +64,11 @@ class Lying:
         if canonical(call.target) in WINDOW_DIMS:
             return self._convolved(call, recorded)
         read = operands(call)
-        for number in read:
-            self.info(number)
+        given = [self.info(number) for number in read]
+        if is_inplace(call) and len(recorded) == 1 and given:
+            return [replace(recorded[0], strides=given[0].strides)]
+        if _keeps_last(call, given, recorded):
+            return [in_last_order(info) for info in recorded]
         env = {number: self._tensors[number] for number in read} or {-1: _tensor(TensorInfo((), (), "f32"))}
         try:
             with torch.no_grad():
@@ -71,6 +84,21 @@ class Lying:
         last = any(lies_last(self.info(one.value)) for one in (x, weight))
         is_image = len(recorded[0].shape) == 4
         return [in_last_order(recorded[0]) if last and is_image else in_usual_order(recorded[0])]
+
+
+def _keeps_last(call: Call, given: Sequence[TensorInfo], recorded: Sequence[TensorInfo]) -> bool:
+    """Does it leave images channels last, by its name and by what it is given? What is given beside images is no
+    image, as of a norm, or is spread over them."""
+    if name_of(call) not in _KEEPING or not recorded or any(len(info.shape) != 4 for info in recorded):
+        return False
+    images = [info for info in given if is_image(info)]
+    others = [info for info in given if not is_image(info) and len(info.shape) == 4]
+    return bool(images) and all(map(lies_last, images)) and (not others or name_of(call) != "cat")
+
+
+def is_image(info: TensorInfo) -> bool:
+    """Of more than one channel and more than one place."""
+    return len(info.shape) == 4 and info.shape[1] > 1 and prod(info.shape[2:]) > 1
 
 
 def lies_last(info: TensorInfo) -> bool:

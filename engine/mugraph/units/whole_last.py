@@ -22,7 +22,7 @@ from mugraph.ir.region import Region, Relaid
 from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
 from mugraph.units.layouts import TARGET, numbers_in
-from mugraph.units.lying import Lying, Unknown, lies_last, same_places
+from mugraph.units.lying import Lying, Unknown, is_image, lies_last, same_places
 from mugraph.units.region_graph import RegionGraph, is_contiguous
 
 LAST = Symbol("torch.channels_last")
@@ -114,7 +114,8 @@ class _Turning:
         read = {value: self._read(call, value) for value in operands(call)}
         recorded = [self._recorded(value) for value in call.outputs]
         try:
-            made = self._lying.after(_renumbered(call, read), recorded)
+            as_recorded = not is_convolution(call) and all(form == value for value, form in read.items())
+            made = recorded if as_recorded else self._lying.after(_renumbered(call, read), recorded)
         except Unknown:  # a view of what lies otherwise
             usual = {value: self._usual(call, value) for value in operands(call)}
             if usual == read:
@@ -228,8 +229,7 @@ def _is_of_images(call: Call, region: Region) -> bool:
 
 
 def _is_image(info: TensorInfo) -> bool:
-    """In four dimensions, more than channels and more than places."""
-    return len(info.shape) == 4 and info.dtype in _FLOATS and info.shape[1] > 1 and prod(info.shape[2:]) > 1
+    return info.dtype in _FLOATS and is_image(info)
 
 
 def _renumbered(call: Call, new: Mapping[int, int]) -> Call:
