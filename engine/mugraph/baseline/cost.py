@@ -51,8 +51,7 @@ def _us(run: Sequence[Launch], rates: Rates, target: Target, *, compiled: bool) 
     for launch in run:
         us = rates.kernel_us + launch_us(launch, near, rates, target, compiled=compiled)
         if launch.turned:
-            # The copy is in the share; it was made before, or is not needed. The weight's, made in the call, stays.
-            us = max(rates.kernel_us, CHANNELS_LAST * us - copy_us(launch.turned, target))
+            us = _turned_alone_us(us, copy_us(launch.turned, target), rates)
         total += CHANNELS_LAST * us if compiled and launch.may_turn else us
         near.update(launch.writes)
         for value in list(near):
@@ -123,10 +122,19 @@ def turned_us(calls: Sequence[Call], values: Values, target: Target, lying: Coll
         run = launches([call], values)
         us = _us(run, rates, target, compiled=False)
         second = _us(run[2:3], rates, target, compiled=False)  # in 16 bits: the copy of the result, which is not made
-        total += CHANNELS_LAST * us if any(one.may_turn for one in run) else us - second
         copied = operands(call)[0]
-        total -= copy_us(held_bytes(values[copied]), target) if copied in lying else 0.0
+        copy = copy_us(held_bytes(values[copied]), target)
+        if any(one.may_turn for one in run):
+            total += _turned_alone_us(us, copy, rates) + (0.0 if copied in lying else copy)
+        else:
+            total += us - second - (copy if copied in lying else 0.0)
     return total
+
+
+def _turned_alone_us(us: float, copy: float, rates: Rates) -> float:
+    """Of a convolution in float32 whose operand lies channels last already. The weight is turned in the call, which is
+    in the share. us: as the code has it. copy: of the operand"""
+    return max(rates.kernel_us, CHANNELS_LAST * us - copy)
 
 
 def _rows_alone_us(launch: Launch, rates: Rates, target: Target) -> float:

@@ -76,18 +76,30 @@ def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
             for name, value in step.unit.inputs.items():
                 if value in step.unit.view_values:
                     wanted.setdefault(value, name)
-    defined = [value for made in plan.region.calls for value in made.outputs]
+    recorded = [value for made in plan.region.calls for value in made.outputs]
+    by_steps: list[int] = []
     for step in plan.steps:
         if isinstance(step, KernelStep):
-            defined += step.unit.outputs.values()
+            by_steps += step.unit.outputs.values()
         else:
-            defined += [value for made in step.calls for value in made.outputs]
-    stored = {made.outputs[0]: operands(made)[0] for made in plan.region.calls if made.target == STORES}
+            by_steps += [value for made in step.calls for value in made.outputs]
+    turned = _only_turned(plan.region, by_steps, names)
+    defined = [*(value for value in recorded if value not in turned), *by_steps]
+    every = (*plan.region.calls, *plan.region.as_made.calls)
+    stored = {made.outputs[0]: operands(made)[0] for made in every if made.target == STORES}
     for value in dict.fromkeys(defined):
         if stored.get(value) in names:  # one tensor, before and after; what it held before is read before
             names[value] = names[stored[value]]
         if value not in names:
             names[value] = scope.unique(wanted.get(value, "value"))
+    names.update({value: names[other] for value, other in turned.items()})
+
+
+def _only_turned(region: Region, by_steps: Sequence[int], given: Collection[int]) -> dict[int, int]:
+    """Values that no step makes as recorded, but in another order: each with the other, which has its name."""
+    of = region.relaid.of if region.relaid is not None else {}
+    here = {*by_steps, *given}
+    return {of[value]: value for value in reversed(by_steps) if value in of and of[value] not in here}
 
 
 def _bound(region: Region) -> set[int]:
