@@ -36,13 +36,13 @@ import torch
 import torch.nn.functional as F
 
 
-# mugraph: x=f32[4, 16, 28, 28], stem=f32[16, 16, 3, 3], a=f32[16], one=f32[16, 16, 1, 1], three=f32[16, 16, 3, 3]
-# mugraph: last=f32[16, 32, 3, 3], head=f32[16, 8]
+# mugraph: x=f32[2, 8, 12, 12], stem=f32[8, 8, 3, 3], a=f32[8], one=f32[8, 8, 1, 1], three=f32[8, 8, 3, 3]
+# mugraph: last=f32[8, 16, 3, 3], head=f32[8, 8]
 def network(x: torch.Tensor, stem: torch.Tensor, a: torch.Tensor, one: torch.Tensor, three: torch.Tensor,
             last: torch.Tensor, head: torch.Tensor) -> torch.Tensor:
     x = F.relu(F.conv2d(x, stem, a, padding=1))
     left = F.relu(F.conv2d(F.max_pool2d(x, 2), one, a))
-    right = F.relu(F.adaptive_avg_pool2d(F.conv2d(x, three, a, padding=1), 14))
+    right = F.relu(F.adaptive_avg_pool2d(F.conv2d(x, three, a, padding=1), 6))
     x = F.relu(F.conv2d(torch.cat([left, right], 1), last, a, padding=1))
     x = F.adaptive_avg_pool2d(x, (1, 1))
     return x.view(x.size(0), -1) @ head
