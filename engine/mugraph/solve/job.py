@@ -29,7 +29,7 @@ from mugraph.sizes.search_unit import at_other_sizes
 from mugraph.solve.concluding import not_paying, of_plan, without_kernels, without_units
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch
 from mugraph.solve.ending import NO_END, UNTESTED, Ending
-from mugraph.solve.layouts import expected_us, faster, is_settled, layouts
+from mugraph.solve.layouts import convolutions, expected_us, faster, is_settled, layouts
 from mugraph.solve.lowering import kept, lowering_of, with_lowering
 from mugraph.solve.overlapping import overlapping
 from mugraph.solve.planning import planned
@@ -125,7 +125,8 @@ class RegionJob:
             us = dict.fromkeys(found, 0.0)
             if WHOLE in choices:
                 for self._turned in choices:
-                    us[self._turned] = expected_us(*self._first_cut(self._cut_of()), self.tools.target)
+                    cut = self._cut_of(convolutions(self._recorded, self._turned))
+                    us[self._turned] = expected_us(*cut, self.tools.target)
                 choices.sort(key=us.__getitem__)
             others = [one for one in found if one not in choices] if self.tools.measurer is not None else []
             self._expected = {one: us[one] for one in (*choices, *others)}

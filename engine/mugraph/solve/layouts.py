@@ -44,6 +44,14 @@ def layouts(region: Region) -> tuple[Layout, ...]:
     return (FASTER, *((WHOLE,) if channels_last(region) is not None else ()), *(() if other is None else (other,)))
 
 
+def convolutions(region: Region, layout: Layout) -> list[frozenset[int]]:
+    """What each convolution makes, by the numbers that a cut of this choice has: a cut without kernels for them is
+    what choices are compared by."""
+    whole = channels_last(region) if layout == WHOLE else None
+    calls = region.calls if whole is None else whole.as_made.calls
+    return [frozenset(call.outputs) for call in calls if canonical(call.target) in WINDOW_DIMS]
+
+
 def expected_us(region: Region, parts: Sequence[Part], target: Target) -> float:
     """Of a cut, before anything is searched: kernels without a product as fast as their memory, others as PyTorch's
     calls. Infinite where it is not known."""

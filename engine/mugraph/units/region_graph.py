@@ -71,8 +71,8 @@ class RegionGraph:
         return entry is not None and entry.shape_only and not self._turns(self.calls[i])
 
     def _turns(self, call: Call) -> bool:
-        """Does it copy a value to another order, where a whole region is turned? Such a copy is made once, and a unit may
-        end with it."""
+        """Does it copy a value to another order, where a whole region is turned? Such a copy is made once, and a unit
+        may end with it."""
         if self.region.relaid is None or call.target != "Tensor.contiguous":
             return False
         source, out = (self.region.values[value] for value in (operands(call)[0], call.outputs[0]))
