@@ -121,15 +121,20 @@ class RegionJob:
         it is expected to take. Where nothing is measured, only what may be the first: the code's own order is not."""
         if self._expected is None:
             found = layouts(self._recorded)
-            choices = [one for one in found if one in (FASTER, WHOLE)]
-            us = dict.fromkeys(found, 0.0)
+            choices: list[Layout] = [one for one in found if one in (FASTER, WHOLE)]
+            us: dict[Layout, float] = dict.fromkeys(found, 0.0)
             if WHOLE in choices:
                 for self._turned in choices:
                     cut = self._cut_of(convolutions(self._recorded, self._turned))
                     us[self._turned] = expected_us(*cut, self.tools.target)
-                choices.sort(key=us.__getitem__)
-            others = [one for one in found if one not in choices] if self.tools.measurer is not None else []
-            self._expected = {one: us[one] for one in (*choices, *others)}
+                choices.sort(key=lambda one: us[one])
+            others: list[Layout] = (
+                [one for one in found if one not in choices] if self.tools.measurer is not None else []
+            )
+            ordered: dict[Layout, float] = {}
+            for one in (*choices, *others):
+                ordered[one] = us[one]
+            self._expected = ordered
         return self._expected
 
     def _cut_of(self, refused: Sequence[frozenset[int]] = ()) -> Cut:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Literal
+from typing import Final, Literal
 
 from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo, operands, renumbered
 from mugraph.ir.region import Part, PlainCalls, Region
@@ -26,7 +26,7 @@ from mugraph.units.biases import argument, groups_of, is_pytorchs
 
 Ranks = Collection[int]
 """Numbers of dimensions of windows, whose convolutions are turned."""
-WHOLE = "whole"
+WHOLE: Final = "whole"
 """Images of the whole region channels last (whole_last.py), in place of those that single convolutions read."""
 Layout = Ranks | Literal["whole"]
 FASTER: Ranks = frozenset({2})

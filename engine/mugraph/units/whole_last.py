@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import prod
 
-from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo, is_inplace, operands, renumbered
+from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo, are_known, is_inplace, operands, renumbered
 from mugraph.ir.region import Region, Relaid
 from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
@@ -39,6 +39,8 @@ def channels_last(region: Region) -> Region | None:
     the same is computed."""
     convolutions = [call for call in region.calls if is_convolution(call)]
     if region.dynamic is not None or len(convolutions) < _LEAST or RegionGraph(region).barrier:
+        return None
+    if not are_known(region.calls, region.values):
         return None
     if any(canonical(call.target) in _FIXED or not call.outputs for call in region.calls):
         return None
