@@ -22,7 +22,7 @@ from mugraph.ir.region import Region, Relaid
 from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
 from mugraph.units.layouts import TARGET, numbers_in
-from mugraph.units.lying import Lying, Unknown, is_image, lies_last, same_places
+from mugraph.units.lying import Lying, Unknown, in_last_order, in_usual_order, is_image, lies_last, same_places
 from mugraph.units.region_graph import RegionGraph, is_contiguous
 
 LAST = Symbol("torch.channels_last")
@@ -71,13 +71,15 @@ def as_the_code_has(region: Region, calls: Collection[Call]) -> list[Call]:
 
 def copies(region: Region, calls: Collection[Call]) -> list[Call]:
     """Those of the calls that turn a value and were not recorded."""
-    return [call for call in calls if region.relaid is not None and _is_between(call, region.relaid.of)]
+    of = region.relaid.of if region.relaid is not None else {}
+    return [call for call in calls if call.target == TARGET and _is_between(call, of)]
 
 
 def _is_between(call: Call, of: Mapping[int, int]) -> bool:
-    if call.target != TARGET or len(call.outputs) != 1:
+    read = operands(call)[0] if len(call.outputs) == 1 == len(operands(call)) else None
+    if read is None:
         return False
-    (made,), (read, *_) = call.outputs, operands(call)
+    (made,) = call.outputs
     return made != read and of.get(made, made) == of.get(read, read)
 
 
@@ -155,7 +157,8 @@ class _Turning:
 
     def _copied(self, call: Call, value: int, form: int, options: Mapping[str, Argument]) -> int:
         copy = Call(TARGET, (Ref(form),), options, (self._new(),), call.range)
-        (info,) = self._lying.after(copy)
+        turn = in_last_order if options else in_usual_order
+        info = turn(self._lying.info(form))
         self._add(copy, [info])
         self._know(copy.outputs[0], value, info)
         self._forms[value] = [*self._forms_of(value), copy.outputs[0]]
@@ -163,10 +166,17 @@ class _Turning:
 
     def _leave(self, call: Call, value: int, number: int) -> None:
         """What the region's caller gets has the strides that were recorded."""
-        if not is_contiguous(self._region.values[value]):
+        recorded = self._region.values[value]
+        if not is_contiguous(recorded):
             raise Unknown("it leaves the region in another order than the usual one")
-        copy = Call(TARGET, (Ref(number),), {}, (value,), call.range)
-        self._add(copy, self._lying.after(copy))
+        last = Call(TARGET, (Ref(number),), {}, (value,), call.range)
+        if same_places(self._lying.info(number), recorded):  # only the stride of a dimension of size 1 is another
+            row = replace(recorded, shape=(prod(recorded.shape),), strides=(1,))
+            flat = Call("Tensor.reshape", (Ref(number), -1), {}, (self._new(),), call.range)
+            self._add(flat, [row])
+            self._know(flat.outputs[0], value, row)
+            last = Call("Tensor.view", (Ref(flat.outputs[0]), *recorded.shape), {}, (value,), call.range)
+        self._add(last, [in_usual_order(recorded)])
         self._forms[value] = [number, value]
 
     def _number(self, value: int, info: TensorInfo, read: Mapping[int, int]) -> int:
@@ -176,7 +186,8 @@ class _Turning:
             raise Unknown("another result than what was recorded")
         if value in read:
             return read[value]
-        if same_places(info, recorded):
+        is_same = same_places(info, recorded) if value not in self._returned else info.strides == recorded.strides
+        if is_same:
             return value
         number = self._new()
         self._know(number, value, info)

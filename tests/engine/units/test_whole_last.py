@@ -90,6 +90,11 @@ def viewed(x: torch.Tensor, w0: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor
 VIEWED = {"x": randn(2, 3, 7, 7), **weights((4, 3, 3, 3), (4, 4, 3, 3), (36, 5))}
 
 
+def pooled(x: torch.Tensor, w0: torch.Tensor, w1: torch.Tensor, w2: torch.Tensor) -> torch.Tensor:
+    """Of a tensor of single places the strides are seen as well."""
+    return F.adaptive_avg_pool2d(F.conv2d(torch.relu(F.conv2d(x, w0)), w1), (1, 1))
+
+
 def one_channel(x: torch.Tensor, w0: torch.Tensor, w1: torch.Tensor) -> torch.Tensor:
     """PyTorch does not take an image of one channel for channels last: the result of the first is turned."""
     return torch.relu(F.conv2d(torch.relu(F.conv2d(x, w0) * 2), w1) * 3)
@@ -107,7 +112,7 @@ def dense(x: torch.Tensor, w0: torch.Tensor, w1: torch.Tensor, g: torch.Tensor) 
 DENSE = {"x": randn(2, 4, 6, 6), **weights((4, 4, 3, 3), (4, 8, 3, 3)), "g": randn(4, seed=9)}
 CASES: list[tuple[Function, Tensors, int]] = [
     (inception, INCEPTION, 1), (residual, RESIDUAL, 2), (separable, SEPARABLE, 1), (unet, UNET, 3),
-    (viewed, VIEWED, 2), (one_channel, ONE_CHANNEL, 2), (dense, DENSE, 2),
+    (viewed, VIEWED, 2), (pooled, VIEWED, 1), (one_channel, ONE_CHANNEL, 2), (dense, DENSE, 2),
 ]  # fmt: skip
 """With the copies that are made: of what enters, of what leaves, and where PyTorch does not keep the order."""
 
@@ -141,7 +146,7 @@ def assert_same(region: Region, whole: Region, fn: Function, inputs: Tensors) ->
         env = replay(whole.as_made.calls, {live.value: inputs[live.expression] for live in region.live_ins})
     for call in whole.as_made.calls:
         assert_lies(env, call.outputs, whole.values)
-    assert_returns(env, region, fn, inputs)
+    assert_returns(env, region, fn, inputs, exactly=True)
 
 
 def assert_lies(env: Mapping[int, torch.Tensor], numbers: Collection[int], values: Mapping[int, TensorInfo]) -> None:
@@ -150,12 +155,17 @@ def assert_lies(env: Mapping[int, torch.Tensor], numbers: Collection[int], value
         assert same_places(lying, values[number]), (number, lying, values[number])
 
 
-def assert_returns(env: Mapping[int, torch.Tensor], region: Region, fn: Function, inputs: Tensors) -> None:
+def assert_returns(
+    env: Mapping[int, torch.Tensor], region: Region, fn: Function, inputs: Tensors, *, exactly: bool = False
+) -> None:
+    """exactly: also the strides of dimensions of size 1, which address nothing"""
     with AsOnAGpu():
         wanted = fn(**inputs)
     for live, expected in zip(region.live_outs, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
         torch.testing.assert_close(env[live.value].float(), expected, rtol=1e-3, atol=1e-4)
         assert_lies(env, [live.value], {live.value: TensorInfo(tuple(expected.shape), expected.stride(), "")})
+        if exactly:
+            assert env[live.value].stride() == expected.stride()
 
 
 def cut_of(region: Region, left: bool) -> tuple[Region, tuple[Part, ...]]:
