@@ -12,20 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-import torch
-
 from mugraph.baseline.launches import name_of
 from mugraph.ir.calls import Call, Ref, TensorInfo, is_inplace, operands
 from mugraph.ops.algebra.registry import canonical
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
-from mugraph.trace.regions.replay import replay
 from mugraph.units.biases import argument
 
-_TYPES = {
-    "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64, "bool": torch.bool,
-    "i64": torch.int64, "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8,
-}  # fmt: skip
-_NAMES = {dtype: name for name, dtype in _TYPES.items()}
 _KEEPING = frozenset(
     """
     relu relu6 leaky_relu hardtanh hardswish hardsigmoid silu gelu mish elu sigmoid tanh clamp clamp_min dropout
@@ -44,9 +36,7 @@ class Lying:
     """infos: of the values that are there, by number"""
 
     def __init__(self, infos: Mapping[int, TensorInfo]) -> None:
-        self._tensors: dict[int, torch.Tensor] = {}
-        self._infos: dict[int, TensorInfo] = {}
-        self.know(tuple(infos), list(infos.values()))
+        self._infos = dict(infos)
 
     def info(self, number: int) -> TensorInfo:
         if number not in self._infos:
@@ -56,7 +46,6 @@ class Lying:
     def know(self, numbers: Sequence[int], infos: Sequence[TensorInfo]) -> None:
         for number, info in zip(numbers, infos, strict=True):
             self._infos[number] = info
-            self._tensors[number] = _tensor(info)
 
     def after(self, call: Call, recorded: Sequence[TensorInfo] = ()) -> list[TensorInfo]:
         """What the call makes, in order. Raises Unknown. recorded: what it made where it was recorded; of a convolution
@@ -71,13 +60,12 @@ class Lying:
             return [in_last_order(info) for info in recorded]
         if _reduces_images(call, given, recorded):
             return [in_usual_order(info) for info in recorded]
-        env = {number: self._tensors[number] for number in read} or {-1: _tensor(TensorInfo((), (), "f32"))}
+        from mugraph.units.without_memory import run  # PyTorch takes seconds to import
+
         try:
-            with torch.no_grad():
-                found = replay([call], env)
+            return run(call, {number: self.info(number) for number in read})
         except Exception as error:  # whatever PyTorch, or a call that cannot be run without memory, raises
             raise Unknown(str(error)) from error
-        return [_info(found[number]) for number in call.outputs]
 
     def _convolved(self, call: Call, recorded: Sequence[TensorInfo]) -> list[TensorInfo]:
         x, weight = argument(call, 0, "input"), argument(call, 1, "weight")
@@ -139,15 +127,3 @@ def in_usual_order(info: TensorInfo) -> TensorInfo:
 def in_last_order(info: TensorInfo) -> TensorInfo:
     _, channels, rows, columns = info.shape
     return replace(info, strides=(channels * rows * columns, 1, columns * channels, channels))
-
-
-def _tensor(info: TensorInfo) -> torch.Tensor:
-    if info.dtype not in _TYPES:
-        raise Unknown(f"a tensor of {info.dtype}")
-    return torch.empty_strided(info.shape, info.strides, dtype=_TYPES[info.dtype], device="meta")
-
-
-def _info(tensor: torch.Tensor) -> TensorInfo:
-    if tensor.dtype not in _NAMES:
-        raise Unknown(f"a tensor of {tensor.dtype}")
-    return TensorInfo(tuple(tensor.shape), tuple(tensor.stride()), _NAMES[tensor.dtype])
