@@ -71,7 +71,7 @@ def as_the_code_has(region: Region, calls: Collection[Call]) -> list[Call]:
 
 def copies(region: Region, calls: Collection[Call]) -> list[Call]:
     """Those of the calls that turn a value and were not recorded."""
-    of = region.relaid.of if region.relaid is not None else {}
+    of = region.relaid.of if region.relaid is not None else dict[int, int]()
     return [call for call in calls if call.target == TARGET and _is_between(call, of)]
 
 

@@ -97,7 +97,7 @@ def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
 
 def _only_turned(region: Region, by_steps: Sequence[int], given: Collection[int]) -> dict[int, int]:
     """Values that no step makes as recorded, but in another order: each with the other, which has its name."""
-    of = region.relaid.of if region.relaid is not None else {}
+    of = region.relaid.of if region.relaid is not None else dict[int, int]()
     here = {*by_steps, *given}
     return {of[value]: value for value in reversed(by_steps) if value in of and of[value] not in here}
 
