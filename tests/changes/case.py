@@ -40,12 +40,13 @@ class Program:
 GATED = Program("gated", "Gated", ((6, 32),))
 TIED = Program("tied", "Tied", ((8, 32),))
 STACKED = Program("stacked", "Stacked", ((6, 32),))
+RESIDUAL = Program("residual", "Residual", ((6, 32),))
 CONVOLVED = Program("convolved", "Convolved", ((1, 4, 6, 6),))
 PRODUCT = Program("plain", "product", ((8, 32), (8, 32), (32, 24)))
 FILLED = Program("plain", "filled", ((8, 32), (32, 24)))
 WRITTEN = Program("plain", "written", ((8, 32), (8, 32), (32, 32)))
 DECORATED = Program("plain", "decorated", ((8, 32), (32, 24)))
-ALL = (GATED, TIED, STACKED, CONVOLVED, PRODUCT, FILLED, WRITTEN, DECORATED)
+ALL = (GATED, TIED, STACKED, RESIDUAL, CONVOLVED, PRODUCT, FILLED, WRITTEN, DECORATED)
 
 
 @dataclass

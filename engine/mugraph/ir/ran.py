@@ -43,7 +43,8 @@ class Ran:
     library:  the module that has a class of PyTorch's, "torch.nn.modules.linear"; "" for one of the user's
     is_module: whether it is a torch.nn.Module, which runs hooks before its `forward`
     properties: of a class: attributes that it computes, whether they were read or not
-    members:  of one: names of its parts -> where it keeps them: "_modules", "_parameters", "_buffers"
+    members:  of one: names of its parts -> where it keeps them: "_modules", "_parameters", "_buffers"; "" where some
+              objects of the class have the name otherwise (`self.downsample = None`)
     """
 
     methods: Mapping[str, tuple[Code, ...]] = field(default_factory=dict[str, tuple[Code, ...]])
@@ -53,6 +54,17 @@ class Ran:
     members: Mapping[str, str] = field(default_factory=dict[str, str])
     properties: tuple[str, ...] = ()
 
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """Members that all objects of the class keep in one place."""
+        return {name: kept for name, kept in self.members.items() if kept}
+
+
+def joined_members(first: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    """Where objects of one class keep their parts, as two of them do."""
+    both = {**first, **other}
+    return {name: kept if first.get(name, kept) == kept else "" for name, kept in both.items()}
+
 
 def together(first: Ran, other: Ran) -> Ran | None:
     """What ran of one class in either of two runs; None where they ran different code under one name."""
@@ -60,7 +72,7 @@ def together(first: Ran, other: Ran) -> Ran | None:
     if any(methods.setdefault(name, chain) != chain for name, chain in other.methods.items()):
         return None
     same = replace(first, methods={}, members={}) == replace(other, methods={}, members={})
-    members = {**first.members, **other.members}
+    members = joined_members(first.members, other.members)
     return replace(first, methods=methods, members=members) if same else None
 
 

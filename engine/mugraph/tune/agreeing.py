@@ -62,8 +62,8 @@ def _compared(mine: Function, reference: Function, inputs: Sequence[torch.Tensor
     for one, other, truth in zip(found, eager, exact, strict=True):
         (error, mean), (own, own_mean) = (timing.relative_errors(result, truth) for result in (one, other))
         # A few units in the last place of the outputs' own type, against the largest value of the output.
-        floor = max(8 * torch.finfo(other.dtype).eps if other.dtype.is_floating_point else 0.0, 1e-5)
-        limits = 3 * own + floor, _ON_THE_WHOLE * own_mean + floor / 4
+        units = 8 * torch.finfo(other.dtype).eps if other.dtype.is_floating_point else 0.0
+        limits = 3 * own + max(units, 1e-5), _ON_THE_WHOLE * own_mean + max(units / 2, 5e-7)
         each += [Agreed(off <= limit, off, limit) for off, limit in zip((error, mean), limits, strict=True)]
     return each
 

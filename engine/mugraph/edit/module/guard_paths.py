@@ -33,7 +33,7 @@ def members_of(ran: Mapping[str, Ran], guards: Sequence[str]) -> dict[str, Mappi
         kind = _kind(guard)
         if kind is not None:
             kinds[kind[0]] = kind[1]
-    return {path: ran[what].members for path, what in kinds.items() if what in ran}
+    return {path: ran[what].parts for path, what in kinds.items() if what in ran}
 
 
 @cache

@@ -73,7 +73,7 @@ def _ran(ran: Ran, definitions: Mapping[str, str], imported: frozenset[str]) -> 
     parts = [f"methods={_methods(ran, definitions, imported)}"]
     parts += ["library=True"] if ran.library else []
     parts += ["module=True"] if ran.is_module else []
-    for name, names in (("members", ran.members), ("properties", ran.properties)):
+    for name, names in (("members", ran.parts), ("properties", ran.properties)):
         parts += [f"{name}={{{', '.join(map(repr, sorted(names)))}}}"] if names else []
     return f"dict({', '.join(parts)})"
 

@@ -75,7 +75,7 @@ def _is_plain(name: str, ran: Ran | None) -> bool:
 def _of_module(module: str, ran: Ran) -> list[str]:
     """Nothing is hooked into a module, and it has nothing of its own before its class's methods or its parts."""
     own = f"{module}.__dict__"
-    hidden = [*_BEFORE_FORWARD, *sorted({*ran.methods, *ran.members})]
+    hidden = [*_BEFORE_FORWARD, *sorted({*ran.methods, *ran.parts})]
     return [
         *none_of([f"{own}[{name!r}]" for name in _HOOKS], 2),
         *none_of([f"{name!r} in {own}" for name in hidden], 3),

@@ -16,7 +16,7 @@ from typing import cast
 
 import torch
 
-from mugraph.ir.ran import Code, Ran
+from mugraph.ir.ran import Code, Ran, joined_members
 from mugraph.trace.regions.bound_names import called_by
 from mugraph.trace.regions.conditions import Conditions, about
 from mugraph.trace.regions.paths import Paths
@@ -78,12 +78,17 @@ def inlined(scope: Scope, unit: Unit, paths: Paths, events: list[Event], here: s
     return look.found
 
 
+_OF_MODULES = frozenset(torch.nn.Module().__dict__)
+"""Attributes that every module has."""
+
+
 class _Look:
     def __init__(self, scope: Scope, unit: Unit, paths: Paths, here: str) -> None:
         self.scope, self.unit, self.paths, self.here = scope, unit, paths, here
         self.user: UserCode = scope.user_code
         self.found = Inlined()
         self._done: set[int] = set()  # nodes of functions whose names were looked at
+        self._own: dict[type, set[str]] = {}  # attributes that objects of a class have themselves
         self._spans: list[tuple[int, int]] = []  # nodes behind the first and up to the second are looked at already
         self._functions: dict[int, str] = {}  # node of a function -> an expression for it
         self._seen = 0  # of `paths.kept`
@@ -217,9 +222,13 @@ class _Look:
     def _guard(self, owner: object, kind: type, path: str) -> None:
         test = "_is" if isinstance(owner, torch.nn.Module) else "_is_object"
         if isinstance(owner, torch.nn.Module):
-            members = cast("dict[str, str]", self._ran(kind).members)
+            members, own = cast("dict[str, str]", self._ran(kind).members), self._own.setdefault(kind, set())
+            own |= owner.__dict__.keys()
+            found = {name: "" for name, value in owner.__dict__.items() if value is None and name not in _OF_MODULES}
             for kept in ("_modules", "_parameters", "_buffers"):
-                members.update(dict.fromkeys(cast("dict[str, object]", owner.__dict__[kept]), kept))
+                found.update(dict.fromkeys(cast("dict[str, object]", owner.__dict__[kept]), kept))
+            joined = joined_members(members, found)
+            members.update({name: "" if name in own else kept for name, kept in joined.items()})
         if isinstance(owner, type):
             test = "_unchanged"
         self.found.conditions.setdefault(f"{test}({path}, {self._key(kind.__module__, kind.__qualname__)!r})", [])
