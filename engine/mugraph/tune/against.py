@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mugraph.tune.measure import CALLED, METHOD, Measurer, Refused, Results
-from mugraph.tune.messages import REPLAYS, Agreed, Applied, Compiler, InputSpec, Subject
+from mugraph.tune.messages import REFUSED, REPLAYS, Agreed, Applied, Compiler, InputSpec, Subject
 from mugraph.tune.statistics import CALLED_DRIFT, DRIFT, Summary, gain
 
 PEERS: Mapping[str, Compiler] = {
@@ -93,6 +93,8 @@ def against_peers(
     )
     refused = {name: s.reason for name, s in found.device.items() if isinstance(s, Refused)}
     on_device = _times(found.device, ours.name, names, DRIFT)
+    if reason is None and found.not_entered is not None and REFUSED in found.not_entered:
+        reason = found.not_entered
     method = CALLED if found.not_entered is None else f"{CALLED}, {WITHOUT_GUARDS} ({found.not_entered})"
     return Measurement(
         hello.device,

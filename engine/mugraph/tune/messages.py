@@ -15,6 +15,10 @@ REPLAYS: Compiler = "reduce-overhead"
 """It captures CUDA graphs of its own and replays them at each call: only its calls can be timed."""
 
 
+REFUSED = "refuses the call that it was made for"
+"""Said where a region's test says no of what the user's code passes: its kernels would never run."""
+
+
 @dataclass(frozen=True, slots=True)
 class InputSpec:
     """One tensor argument. strides in elements; scale: standard deviation of its normally distributed values; high: of

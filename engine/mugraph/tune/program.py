@@ -24,7 +24,7 @@ from mugraph.trace.run.entries import Entry, find_definitions
 from mugraph.trace.run.places import Places
 from mugraph.trace.session import package_of
 from mugraph.trace.syntax.source import Source
-from mugraph.tune.messages import Applied
+from mugraph.tune.messages import REFUSED, Applied
 
 
 class NotCalled(Exception):
@@ -42,7 +42,7 @@ def entered(applied: Applied, folder: Path, device: str) -> Callable[[], object]
     def call() -> object:
         if fits(*given):
             return replacement(*given)
-        raise NotCalled(f"the guard of {applied.name} refuses the call that it was made for")
+        raise NotCalled(f"the guard of {applied.name} {REFUSED}")
 
     with torch.no_grad():
         call()

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from mugraph.pickled import read_frame, write_frame
 from mugraph.tune.messages import (
+    REFUSED,
     Agree,
     Agreed,
     CallEach,
@@ -85,6 +86,8 @@ def answer(request: Request, ready: set[str]) -> Reply:
                 os._exit(11)
             if applied.text == "refuse":
                 return Failure("the guard refuses the call")
+            if applied.text == "never":
+                return Failure(f"NotCalled: the guard of model {REFUSED}")
             ready.add(f"entered {name}")
             return Ok()
         case CallEach(names, rounds):

@@ -208,6 +208,7 @@ def test_what_a_program_calls_is_timed_with_its_guards(monkeypatch: pytest.Monke
         found = against_peers(*peers("ours_2"), INPUTS, measurer, applied=APPLIED)
         refused = against_peers(*peers("ours_2"), INPUTS, measurer, applied=replace(APPLIED, text="refuse"))
         died = against_peers(*peers("ours_2"), INPUTS, measurer, applied=replace(APPLIED, text="die"))
+        never = against_peers(*peers("ours_2"), INPUTS, measurer, applied=replace(APPLIED, text="never"))
     assert found.as_called.us == 25.0
     assert found.as_called.peers == {"eager_9": 90.0, "compiled_7": 70.0}
     assert found.as_called.gain == pytest.approx(90 / 25)
@@ -217,6 +218,8 @@ def test_what_a_program_calls_is_timed_with_its_guards(monkeypatch: pytest.Monke
         assert one.as_called.us == 20.0
         assert WITHOUT_GUARDS in one.called_method
         assert why in one.called_method
+    assert refused.reason is died.reason is None
+    assert never.reason == "NotCalled: the guard of model refuses the call that it was made for"
 
 
 def test_only_the_peers_that_are_asked_for(monkeypatch: pytest.MonkeyPatch):
