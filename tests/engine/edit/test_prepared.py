@@ -48,6 +48,22 @@ def launch_both(x, y):
     return out
 
 
+def launch_behind(x, y):
+    parts = torch.empty((33,), device=x.device, dtype=torch.float32)
+    more = torch.empty((2, 4), device=x.device, dtype=torch.float32)
+    out = torch.empty((2, 4), device=x.device, dtype=torch.float32)
+    doubled_kernel[(4, 1, 1)](
+        x, parts, more,
+        N=8, num_warps=4, num_stages=2,
+    )
+    behind = y[1:]
+    added_kernel[(2,)](
+        parts, more, behind, out,
+        N=8, num_warps=8, num_stages=2,
+    )
+    return out
+
+
 def launch_any(x):
     size = x.numel()
     out = torch.empty((size,), device=x.device, dtype=torch.float32)
@@ -59,7 +75,7 @@ def launch_any(x):
 
 TAKEN = ("first", "now"), ("other", "ready"), ("operator", "prepared"), ("slowly", "run"), ("made_by", "launch")
 """Names of tensors that the runtime has uses of its own for."""
-START, END = TEXT.index("def launch_both"), TEXT.index("def launch_any")
+START, END = TEXT.index("def launch_both"), TEXT.index("def launch_behind")
 for one, two in TAKEN:
     renamed = re.sub(r"\by\b", two, re.sub(r"\bx\b", one, TEXT[START:END]))
     TEXT += renamed.replace("launch_both", f"launch_of_{one}")
@@ -84,7 +100,7 @@ KERNELS = {"doubled_kernel": Kernel(70, 3, doubled), "added_kernel": Kernel(71, 
 def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     operators = [
         f'_{one} = _operator("mugraph_prepared::{one}", "launch_{one}", lambda {given}: x.new_empty(2, 4))'
-        for one, given in (("both", "x, y"), ("any", "x"))
+        for one, given in (("both", "x, y"), ("behind", "x, y"), ("any", "x"))
     ]
     operators += [
         f'_{name} = _operator("mugraph_prepared::{name}", "launch_{name}", lambda {one}, {two}: {one}.new_empty(2, 4))'
@@ -229,3 +245,15 @@ def test_sizes_that_vary_are_launched_as_before(module, device) -> None:
     for _ in range(2):
         module._any(torch.arange(8.0))
     assert (device.calls, module._any.prepared) == ([], {})
+
+
+def test_a_view_may_lie_at_any_address(module, device) -> None:
+    """As the odd columns of a matrix do at each call: what Triton compiled for them asks for no multiples of 16."""
+    x, y = torch.arange(8.0), torch.arange(9.0)
+    for _ in range(3):
+        assert torch.equal(module._behind(x, y).reshape(-1), 2 * x + 5 + y[1:])
+    assert device.ordinary == ["doubled_kernel", "added_kernel"]
+    assert len(device.calls) == 2 * 3
+    misaligned = torch.arange(-1.0, 8.0)[1:]
+    assert torch.equal(module._behind(misaligned, y).reshape(-1), 2 * x + 5 + y[1:])
+    assert len(device.ordinary) == 4

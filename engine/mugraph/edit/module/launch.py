@@ -38,7 +38,8 @@ vars(_torch).update({name: value for name, value in vars(torch).items() if isins
 
 class _Learned(NamedTuple):
     """What Triton compiled for tensors of these types, all on one device and in whole words of 16 bytes, and for these
-    constants; how to launch it. passed: parameters that its launcher passes over, as they are compiled in"""
+    constants; how to launch it. passed: parameters that its launcher passes over, as they are compiled in; odd: which
+    tensors it was compiled for at any address, as a view may have it (`x[:, 1::2]`); empty where that is none"""
 
     jit: Any
     kernel: Any
@@ -49,6 +50,7 @@ class _Learned(NamedTuple):
     places: list[int]
     constants: dict[str, object]
     passed: list[object]
+    odd: tuple[bool, ...] = ()
 
 
 class _Kernel(dict[Any, Callable[..., object]]):
@@ -75,15 +77,16 @@ def _launcher(jit: Any, grid: tuple[int, ...]) -> Callable[..., object]:
     def launch(*given: Any, **constants: Any) -> object:
         nonlocal numbers
         tensors, sizes = (given[:-numbers], given[-numbers:]) if numbers else (given, ())
-        device = _current_device()
-        one = known.get((device, *map(_size_kind, sizes)) if numbers else device)
-        if one is not None and _unwatched(jit):
+        device, one = _current_device(), None
+        if known and _unwatched(jit):
             addresses = [*map(_address, tensors)]
+            odd = _odd(addresses) if functools.reduce(or_, addresses) & 15 else ()
+            one = known.get(_known_as(device, sizes, odd))
             if (
-                one.constants == constants
+                one is not None
+                and one.constants == constants
                 and [*map(_kind_of, tensors)] == one.kinds
                 and [*map(_place_of, tensors)] == one.places
-                and not functools.reduce(or_, addresses) & 15
             ):
                 stream = _current_stream(device)
                 one.run(*across, stream, one.function, one.metadata, None, None, None, *addresses, *sizes, *one.passed)
@@ -93,12 +96,23 @@ def _launcher(jit: Any, grid: tuple[int, ...]) -> Callable[..., object]:
             numbers = sum(type(value) is int for value in given)
             found = _learned(jit, kernel, device, given, constants, numbers)
             if found is not None:
-                key = device, *map(_size_kind, given[len(given) - numbers :])
-                known[key if numbers else device] = found
+                known[_known_as(device, given[len(given) - numbers :], found.odd)] = found
         return kernel
 
     launch.known = known
     return launch
+
+
+def _known_as(device: int, sizes: tuple[int, ...], odd: tuple[bool, ...]) -> object:
+    """What Triton compiles apart."""
+    key = (device, *map(_size_kind, sizes)) if sizes else device
+    return (key, odd) if odd else key
+
+
+def _odd(addresses: list[int]) -> tuple[bool, ...]:
+    """Which are no multiples of 16; empty where all are."""
+    odd = tuple([at & 15 != 0 for at in addresses])
+    return odd if any(odd) else ()
 
 
 def _unwatched(jit: Any) -> bool:
@@ -132,9 +146,10 @@ def _learned(
     except (AttributeError, KeyError):
         return None
     kinds, at = [*map(_kind_of, tensors)], [*map(_place_of, tensors)]
-    if set(at) != {device} or function is None or any(_address(one) & 15 for one in tensors):
+    if set(at) != {device} or function is None:
         return None
-    return _Learned(jit, kernel, run, function, metadata, kinds, at, dict(constants), passed)
+    odd = _odd([*map(_address, tensors)])
+    return _Learned(jit, kernel, run, function, metadata, kinds, at, dict(constants), passed, odd)
 
 
 def _usual(jit: Any) -> object:

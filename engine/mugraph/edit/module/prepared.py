@@ -46,7 +46,8 @@ def _is_code(value: object) -> bool:
 
 class _Straight:
     """A function that makes tensors, launches kernels on them, and calls PyTorch's, written anew. held: objects that
-    its text names; known: where tensors lie, by name; made: those that it makes, with shape and type."""
+    its text names; known: where tensors lie, by name; made: those that it makes, with shape and type; odd: those that
+    need not lie at multiples of 16 bytes."""
 
     def __init__(self, name: str, device: int, ordinary: Callable[..., Any]) -> None:
         self.name, self.device, self.text = name, device, _text_of(name)
@@ -60,6 +61,7 @@ class _Straight:
         self.kernels: list[_Learned] = []
         self.launches: list[tuple[int, tuple[int, int, int], int, int, bool, list[str]]] = []
         self.offsets: dict[str, int] = {}
+        self.odd: set[str] = set()
         nodes = [node for node in ast.walk(self.text) if isinstance(node, ast.Name)]
         assert not any(name.startswith("_") for name in (*self.parameters, *(node.id for node in nodes)))
         launches = [part.value for part in self.text.body if self._kernel(part) is not None]
@@ -90,7 +92,7 @@ class _Straight:
         rest = [part for part in self.text.body[:-1] if self._made(part) is None and self._kernel(part) is None]
         simple = all(isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) for part in rest)
         outputs = [name for name in self.made if name not in self.scratch]
-        if not simple or not all(isinstance(one, ast.Name) and one.id in outputs for one in names):
+        if self.odd or not simple or not all(isinstance(one, ast.Name) and one.id in outputs for one in names):
             return None
         known = [(name, *self.made[name]) for name in outputs]
         made = [(shape, torch.empty(shape, device="meta").stride(), dtype) for _, shape, dtype in known]
@@ -167,16 +169,22 @@ class _Straight:
 
     def _launch(self, call: ast.Call) -> list[str]:
         grid = ast.literal_eval(call.func.slice)
-        learned = _names[call.func.value.id][grid].known[self.device]
+        known = _names[call.func.value.id][grid].known
+        learned = known.get(self.device) or next(
+            one for key, one in known.items() if type(key) is tuple and key[0] == self.device
+        )
         assert {one.arg: ast.literal_eval(one.value) for one in call.keywords} == learned.constants
         self.kernels.append(learned)
+        self.odd |= {node.id for node, any_will_do in zip(call.args, learned.odd) if any_will_do}
+        assert not self.odd & {*self.parameters}  # what is given may lie otherwise the next time
         lines = []
         for node in call.args:
             if node.id in self.made and node.id not in self.known:
                 self.known[node.id] = f"_at({node.id})"
             elif node.id not in self.known:  # what PyTorch has made in between
                 lines.append(f"_at_{node.id} = _at({node.id})")
-                lines += [f"if _at_{node.id} & 15:", f"    return _ordinary({', '.join(self.parameters)})"]
+                if node.id not in self.odd:
+                    lines += [f"if _at_{node.id} & 15:", f"    return _ordinary({', '.join(self.parameters)})"]
                 self.known[node.id] = f"_at_{node.id}"
         function, warps, shared, early = _static(learned, grid, len(call.args))
         places = ", ".join(self.known[node.id] for node in call.args)
