@@ -171,7 +171,7 @@ def test_what_makes_no_sense_to_know_is_refused(module, device, on_gpu) -> None:
     held, fit = native.Held((), [], [], [], [], []), native.Fit([])
     wrong: list[Any] = [
         lambda: native.Known(fit, held, (), (), ()), lambda: native.Known(held, fit, (1,), (), ()),
-        lambda: native.Known(held, fit, (), (), ((-1, None),) * 65), lambda: native.Asked({}, -1),
+        lambda: native.Known(held, fit, (), (), ((-1, None),) * 2049), lambda: native.Asked({}, -1),
         lambda: native.Done({}, 0, print, ()), lambda: native.Done({}, 0, launch, (0,)),
         lambda: native.Done({}, 0, launch, (0, -1)), lambda: native.Now(print, print),
         lambda: native.Alike(print, ()), lambda: native.Alike(print, (None,)),
@@ -179,3 +179,6 @@ def test_what_makes_no_sense_to_know_is_refused(module, device, on_gpu) -> None:
     for make in wrong:
         with pytest.raises((TypeError, ValueError)):
             make()
+    tensors = tuple(torch.ones(2) for _ in range(300))  # of a network with a hundred layers
+    assert native.Known(held, fit, (), (), tuple((-1, one) for one in tensors))
+    assert native.Alike(module._likeness(tensors[0]), tensors)(*tensors)

@@ -33,6 +33,11 @@ _ROOT = re.compile(r"[.\[]")
 _OF_EVERY_MODULE = frozenset(torch.nn.Module().__dict__)
 
 
+_COUNTING = torch.nn.BatchNorm1d | torch.nn.BatchNorm2d | torch.nn.BatchNorm3d
+_COUNTS = "num_batches_tracked"
+"""Of batch norms: read in training alone. Whether a module trains is a condition of its own."""
+
+
 def conditions_of(
     events: Iterable[Event], names: Mapping[str, object], paths: Paths, consumed: Mapping[int, str], here: str
 ) -> Conditions:
@@ -137,6 +142,8 @@ def _about_module(
         conditions.setdefault(f"{expression}.training", [repr(module.training)])
     for kind in ("_parameters", "_buffers"):
         for name, tensor in cast("Mapping[str, torch.Tensor | None]", module.__dict__[kind]).items():
+            if name == _COUNTS and isinstance(module, _COUNTING) and not module.training:
+                continue
             if tensor is None:
                 conditions.setdefault(f"{expression}.{name}", ["None"])
             else:

@@ -8,6 +8,7 @@
 
 #define HELD 10       /* objects that one of ours refers to */
 #define MOST 64       /* tensors of a launch, and arguments of a kernel */
+#define REGION 2048   /* tensors of a region: a network has some for each layer */
 
 typedef struct {
     PyObject_HEAD

@@ -80,8 +80,8 @@ static PyObject *alike_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
     PyObject *first, *tensors;
     if (!PyArg_ParseTuple(args, "OO!", &first, &PyTuple_Type, &tensors)) return NULL;
     Py_ssize_t count = PyTuple_GET_SIZE(tensors);
-    if (!handle_at || !count || count > MOST)
-        return PyErr_Format(PyExc_ValueError, "no tensors, more than %d, or none can be read", MOST);
+    if (!handle_at || !count || count > REGION)
+        return PyErr_Format(PyExc_ValueError, "no tensors, more than %d, or none can be read", REGION);
     Alike *one = (Alike *)type->tp_alloc(type, 0);
     if (!one) return NULL;
     one->base.call = alike_call;

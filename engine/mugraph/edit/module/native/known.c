@@ -23,7 +23,7 @@ static int gathered(const Known *one, PyObject *const *given, Py_ssize_t count, 
 }
 
 static int known_holds(Known *one, PyObject *const *given, Py_ssize_t count) {
-    PyObject *tensors[MOST];
+    PyObject *tensors[REGION];
     if (!gathered(one, given, count, tensors)) return 0;
     for (int i = 0; i < one->objects; i++)
         if ((void *)Py_TYPE((PyObject *)one->object[i].thing) != one->object[i].kind) return 0;
@@ -55,7 +55,7 @@ static PyObject *known_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
                           &tensors))
         return NULL;
     if (!is_a(held, HELD_KIND) || !is_a(fit, FIT) ||
-        PyTuple_GET_SIZE(tensors) > MOST)
+        PyTuple_GET_SIZE(tensors) > REGION)
         return PyErr_Format(PyExc_TypeError, "what a region relies on is of another kind");
     Known *one = (Known *)type->tp_alloc(type, 0);
     if (!one) return NULL;

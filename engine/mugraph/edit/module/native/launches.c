@@ -322,7 +322,7 @@ static PyObject *done_call(PyObject *self, PyObject *const *given, size_t flags,
     Done *one = (Done *)self;
     Launch *launch = (Launch *)one->base.held[1];
     Py_ssize_t count = PyVectorcall_NARGS(flags);
-    PyObject *tensors[MOST], *ordered[MOST], *result = NULL;
+    PyObject *tensors[REGION], *ordered[MOST], *result = NULL;
     Known *known = names ? NULL : known_of(one->base.held[0], one->at, given, count);
     int is = known && known->tensors >= one->count && gathered(known, given, count, tensors) ? untraced() : 0;
     for (int i = 0; is > 0 && i < one->count; i++) {
@@ -355,7 +355,7 @@ static PyObject *done_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSE
     keep(one, 1, launch);
     for (; one->count < PyTuple_GET_SIZE(order); one->count++) {
         long which = PyLong_AsLong(PyTuple_GET_ITEM(order, one->count));
-        if (which < 0 || which >= MOST) {
+        if (which < 0 || which >= REGION) {
             if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "no such tensor");
             Py_DECREF(one);
             return NULL;
