@@ -29,7 +29,16 @@ from mugraph.sizes.search_unit import at_other_sizes
 from mugraph.solve.concluding import not_paying, of_plan, without_kernels, without_units
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch
 from mugraph.solve.ending import NO_END, UNTESTED, Ending
-from mugraph.solve.layouts import convolutions, expected_us, faster, is_settled, layouts
+from mugraph.solve.layouts import (
+    convolutions,
+    exactly,
+    expected_us,
+    faster,
+    is_refused,
+    is_settled,
+    layouts,
+    takes_tf32,
+)
 from mugraph.solve.lowering import kept, lowering_of, with_lowering
 from mugraph.solve.overlapping import overlapping
 from mugraph.solve.planning import planned
@@ -78,6 +87,7 @@ class RegionJob:
     _cuts: dict[object, Cut] = field(default_factory=dict[object, Cut])
     _divisions: list[Division] = field(default_factory=list[Division])
     _turned: Layout = FASTER
+    _exact: bool = False
     _expected: dict[Layout, float] | None = None
     _named: dict[str, str] = field(default_factory=dict[str, str])
     _plan_name: str = ""
@@ -139,9 +149,10 @@ class RegionJob:
 
     def _cut_of(self, refused: Sequence[frozenset[int]] = ()) -> Cut:
         """Each once: it takes a second for a whole model."""
-        key = frozenset(refused), self._turned
+        key = frozenset(refused), self._turned, self._exact
         if key not in self._cuts:
-            self._cuts[key] = cut_region(self._recorded, refused, self._turned)
+            region, parts = cut_region(self._recorded, refused, self._turned)
+            self._cuts[key] = region, tuple(map(exactly, parts)) if self._exact else parts
         return self._cuts[key]
 
     def _begin(self, parts: Sequence[Part]) -> None:
@@ -178,7 +189,8 @@ class RegionJob:
             return RegionResult(region, "failed", f"an internal error ({type(error).__name__}); details are in {where}")
 
     def _searched(self) -> Generator[Event, None, RegionResult]:
-        """With a GPU, also with its images in other orders in memory, where that may be faster; the fastest of all."""
+        """With a GPU, also with its images in other orders in memory, where that may be faster; the fastest of all.
+        What is refused for its digits is tried once more, in the code's own order and with kernels that keep them."""
         expected = self._layouts()
         self._turned, *others = expected
         best, of_best = (yield from self._searched_so()), self._turned
@@ -196,7 +208,13 @@ class RegionJob:
             found = yield from self._searched_so()
             if faster(best, found) is found:
                 best, of_best = found, layout
-        return best
+        if self.tools.measurer is None or self.tools.file_time.is_over or self.cancelled() or not is_refused(best):
+            return best
+        self._turned, self._divisions = frozenset(), []
+        if self._calls_of_divisions() in seen and not any(map(takes_tf32, self._cut_of()[1])):
+            return best
+        self._exact = True
+        return faster(best, (yield from self._searched_so()))
 
     def _calls_of_divisions(self) -> list[Sequence[Call]]:
         """Of the parts of each way to divide the region: a convolution may lie in a unit of one and be PyTorch's in

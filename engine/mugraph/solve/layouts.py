@@ -7,6 +7,7 @@ something is, the next one is measured as well, but not where it is expected to 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 
 from mugraph.events import RegionResult
@@ -18,6 +19,7 @@ from mugraph.search.schedules.cost import least_us
 from mugraph.solve.pytorch import kept_us, pytorch_us
 from mugraph.targets import Target
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
+from mugraph.tune.against import DIFFERS
 from mugraph.units.biases import with_biases_apart, without_biases
 from mugraph.units.layouts import FASTER, WHOLE, Layout, Ranks, turnable
 from mugraph.units.whole_last import channels_last
@@ -75,6 +77,25 @@ def is_settled(best: RegionResult, layout: Layout, expected: float, of_best: flo
     expected, of_best: microseconds by estimate, of the choice and of the one that is offered
     """
     return best.status == "improved" and (not layout or expected > HOPELESS * of_best)
+
+
+def is_refused(found: RegionResult) -> bool:
+    """Whether what runs is further from float64 than the code."""
+    return found.status != "improved" and (found.reason or "").startswith(DIFFERS)
+
+
+def takes_tf32(part: Part) -> bool:
+    """Whether a kernel of it may round to tf32."""
+    return isinstance(part, SearchUnit) and any(op.tf32 for op in part.program.ops)
+
+
+def exactly(part: Part) -> Part:
+    """The part, of which no kernel rounds to tf32. PyTorch's calls stay as they are: with few channels cuDNN computes
+    in float32 what it may compute in tf32."""
+    if not isinstance(part, SearchUnit):
+        return part
+    ops = tuple(replace(op, tf32="") for op in part.program.ops)
+    return replace(part, program=replace(part.program, ops=ops), apart=tuple(map(exactly, part.apart)))
 
 
 def faster(one: RegionResult, other: RegionResult) -> RegionResult:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from mugraph.edit.source.record import Record
 from mugraph.edit.source.text import EditError, SourceFile
@@ -21,7 +22,7 @@ from mugraph.options import Options
 from mugraph.recording.runs import Runs
 from mugraph.sizes.search_unit import at_other_sizes
 from mugraph.solve.divisions import left_to_pytorch
-from mugraph.solve.layouts import layouts
+from mugraph.solve.layouts import exactly, layouts, takes_tf32
 from mugraph.units.layouts import Layout
 from mugraph.units.region_units import cut_region
 from mugraph.units.search_units import is_divisible
@@ -93,9 +94,16 @@ _ORDER = (False, None, True)
 
 
 def possible_units(region: Region) -> Iterator[SearchUnit]:
-    """Those that a job may solve (job.py): of the whole cut, of cuts with calls left to PyTorch, for either choice of
-    how convolutions lie in memory."""
-    for turned in layouts(region):
+    """Those that a job may solve (job.py): of the whole cut, of cuts with calls left to PyTorch, for each choice of how
+    convolutions lie in memory; with kernels that may round to tf32, and with such as may not."""
+    for unit in _of_layouts(region):
+        yield unit
+        if takes_tf32(unit):
+            yield cast("SearchUnit", exactly(unit))
+
+
+def _of_layouts(region: Region) -> Iterator[SearchUnit]:
+    for turned in dict.fromkeys((*layouts(region), frozenset[int]())):
         whole = [*_units(region, turned)]
         yield from whole
         left = [frozenset(call.outputs) for unit in whole for call in left_to_pytorch(unit)]

@@ -19,6 +19,8 @@ PEERS: Mapping[str, Compiler] = {
 CALLED_PEERS: Mapping[str, Compiler] = {"reduce-overhead": REPLAYS}
 """Those that have a time as a program calls them, and none on the device alone."""
 WITHOUT_GUARDS = "without the guards of its objects"
+DIFFERS = "differs from the original"
+"""Said of what runs where it is further from float64 than the code is."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def against_peers(
     if isinstance(agreed, Agreed):
         error = agreed.error
         if not agreed.passed:
-            reason = f"differs from the original by {agreed.error:.2e}, more than {agreed.limit:.2e}"
+            reason = f"{DIFFERS} by {agreed.error:.2e}, more than {agreed.limit:.2e}"
     else:
         reason = agreed.reason
     subjects = peer_subjects(eager, names)
