@@ -30,7 +30,6 @@ from mugraph.solve.concluding import not_paying, of_plan, without_kernels, witho
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch
 from mugraph.solve.ending import NO_END, UNTESTED, Ending
 from mugraph.solve.layouts import (
-    convolutions,
     exactly,
     expected_us,
     faster,
@@ -38,6 +37,7 @@ from mugraph.solve.layouts import (
     is_settled,
     layouts,
     takes_tf32,
+    windowed,
 )
 from mugraph.solve.lowering import kept, lowering_of, with_lowering
 from mugraph.solve.overlapping import overlapping
@@ -135,7 +135,7 @@ class RegionJob:
             us: dict[Layout, float] = dict.fromkeys(found, 0.0)
             if WHOLE in choices:
                 for self._turned in choices:
-                    cut = self._cut_of(convolutions(self._recorded, self._turned))
+                    cut = self._cut_of(windowed(self._recorded, self._turned))
                     us[self._turned] = expected_us(*cut, self.tools.target)
                 choices.sort(key=lambda one: us[one])
             others: list[Layout] = (

@@ -32,8 +32,8 @@ def other_layouts(region: Region) -> Ranks | None:
     """The other choice of single convolutions than the one that is expected to be faster; None where there is nothing
     to choose. Convolutions of which a search unit may have a kernel count as well: one way to divide the region leaves
     them to PyTorch."""
-    windowed = [call for call in region.calls if canonical(call.target) in WINDOW_DIMS]
-    left = {call.outputs[0] for call in windowed if len(call.outputs) == 1}
+    found = [call for call in region.calls if canonical(call.target) in WINDOW_DIMS]
+    left = {call.outputs[0] for call in found if len(call.outputs) == 1}
     apart = with_biases_apart(region, left)
     alone = without_biases(region, apart)
     ranks = {one.rank for one in turnable(apart, left={alone.get(value, value) for value in left})}
@@ -46,7 +46,7 @@ def layouts(region: Region) -> tuple[Layout, ...]:
     return (FASTER, *((WHOLE,) if channels_last(region) is not None else ()), *(() if other is None else (other,)))
 
 
-def convolutions(region: Region, layout: Layout) -> list[frozenset[int]]:
+def windowed(region: Region, layout: Layout) -> list[frozenset[int]]:
     """What each convolution makes, by the numbers that a cut of this choice has: a cut without kernels for them is
     what choices are compared by."""
     whole = channels_last(region) if layout == WHOLE else None

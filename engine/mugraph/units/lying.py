@@ -70,7 +70,7 @@ class Lying:
     def _convolved(self, call: Call, recorded: Sequence[TensorInfo]) -> list[TensorInfo]:
         x, weight = argument(call, 0, "input"), argument(call, 1, "weight")
         if not isinstance(x, Ref) or not isinstance(weight, Ref) or len(recorded) != 1:
-            raise Unknown("a convolution of something else than tensors")
+            raise Unknown("windows of something else than tensors")
         last = any(lies_last(self.info(one.value)) for one in (x, weight))
         is_image = len(recorded[0].shape) == 4
         return [in_last_order(recorded[0]) if last and is_image else in_usual_order(recorded[0])]

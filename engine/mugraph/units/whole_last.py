@@ -37,8 +37,8 @@ _FIXED = frozenset({"Tensor.as_strided", "torch.as_strided", "Tensor.set_", "Ten
 def channels_last(region: Region) -> Region | None:
     """The region with how its calls are made so. None where there is nothing to gain, or where it is not known that
     the same is computed."""
-    convolutions = [call for call in region.calls if is_convolution(call)]
-    if region.dynamic is not None or len(convolutions) < _LEAST or RegionGraph(region).barrier:
+    windowed = [call for call in region.calls if is_windowed(call)]
+    if region.dynamic is not None or len(windowed) < _LEAST or RegionGraph(region).barrier:
         return None
     if not are_known(region.calls, region.values):
         return None
@@ -50,7 +50,7 @@ def channels_last(region: Region) -> Region | None:
         return None
 
 
-def is_convolution(call: Call) -> bool:
+def is_windowed(call: Call) -> bool:
     """Of images."""
     return WINDOW_DIMS.get(canonical(call.target)) == _WINDOWS and len(call.outputs) == 1
 
@@ -118,7 +118,7 @@ class _Turning:
         read = {value: self._read(call, value) for value in operands(call)}
         recorded = [self._recorded(value) for value in call.outputs]
         try:
-            as_recorded = not is_convolution(call) and all(form == value for value, form in read.items())
+            as_recorded = not is_windowed(call) and all(form == value for value, form in read.items())
             made = recorded if as_recorded else self._lying.after(_renumbered(call, read), recorded)
         except Unknown:  # a view of what lies otherwise
             usual = {value: self._usual(call, value) for value in operands(call)}
@@ -142,8 +142,8 @@ class _Turning:
         if last is not None:
             return last
         info = self._lying.info(forms[0])
-        reads_images = is_convolution(call) and operands(call)[0] == value
-        makes_them = not is_convolution(call) and _is_of_images(call, self._region) and self._makes_wanted(call)
+        reads_images = is_windowed(call) and operands(call)[0] == value
+        makes_them = not is_windowed(call) and _is_of_images(call, self._region) and self._makes_wanted(call)
         if not _is_image(info) or not (reads_images or (makes_them and value in self._wanted)) or is_inplace(call):
             return forms[0]
         return self._copied(call, value, forms[0], {"memory_format": LAST})
@@ -222,7 +222,7 @@ def _wanted(region: Region) -> set[int]:
     """Images that convolutions read, and those that they are made of without becoming smaller."""
     wanted: set[int] = set()
     for call in reversed(region.calls):
-        if is_convolution(call):
+        if is_windowed(call):
             wanted.add(operands(call)[0])
         elif _is_of_images(call, region):
             made = [region.values[value] for value in call.outputs if value in wanted]

@@ -22,8 +22,8 @@ from syrupy.assertion import SnapshotAssertion
 from tests.engine.codegen.cases import CASES as ONE
 from tests.engine.codegen.cases import REAL_SIZES as WHOLE
 from tests.engine.codegen.goldens import PythonFile
+from tests.engine.codegen.norm_and_product import normed
 from tests.engine.codegen.splits import CASES, REAL_SIZES, program_of, source
-from tests.engine.codegen.test_kernel_graphs import normed
 
 _ACCESS = re.compile(r"\b(?:ld|st|red|atom)\.global|cp\.async")
 

@@ -8,11 +8,10 @@ from dataclasses import replace
 import pytest
 from mugraph.codegen.lower import lower_kernels
 from mugraph.edit.module.operator import operator_text
-from mugraph.ir.block import BlockGraph, Loop, Schedule
+from mugraph.ir.block import Loop, Schedule
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
 from mugraph.search.direct import as_block
@@ -23,54 +22,13 @@ from mugraph.verification.verifier import verify_schedules, verify_topologies
 from syrupy.assertion import SnapshotAssertion
 
 from tests.engine.codegen.goldens import PythonFile
-
-Kernels = list[tuple[BlockGraph, Schedule]]
-LIBRARY = Schedule((), library=True)
+from tests.engine.codegen.norm_and_product import LIBRARY, Kernels, an_op, normed, tensor_of
 
 
 @pytest.fixture(scope="module")
 def tester() -> Iterator[FloatTester]:
     with FloatTester(timeout_s=120) as tester:
         yield tester
-
-
-def _tensor(name: str, *axes: str, sizes: dict[str, int]) -> Tensor:
-    dims = tuple((axis,) for axis in axes)
-    return Tensor(name, dims, contiguous_strides(dims, sizes), "f16", name)
-
-
-def _op(name: str, kind: Kind, inputs: str = "", axes: str = "", **more: object) -> Op:
-    return replace(Op(name, kind, tuple(inputs.split()), tuple(sorted(axes))), **more)
-
-
-def normed(m: int = 32, k: int = 64, n: int = 64) -> tuple[TensorProgram, Kernels]:
-    """RMSNorm and MatMul: the norm generated, the product the library's."""
-    sizes = {"m": m, "k": k, "n": n}
-    x, w, y = (_tensor(name, *axes, sizes=sizes) for name, axes in (("x", "mk"), ("w", "kn"), ("y", "mn")))
-    h = replace(_tensor("h", "m", "k", sizes=sizes), source="")
-    norm = (
-        _op("x", Kind.LOAD, axes="mk", tensor="x"),
-        _op("square", Kind.MUL, "x x", "mk", f32=True),
-        _op("total", Kind.SUM, "square", "m", over=("k",), f32=True),
-        _op("scale", Kind.CONST, value=1 / k),
-        _op("mean", Kind.MUL, "total scale", "m", f32=True),
-        _op("eps", Kind.CONST, value=1e-6),
-        _op("shifted", Kind.ADD, "mean eps", "m", f32=True),
-        _op("root", Kind.SQRT, "shifted", "m", f32=True),
-        _op("h", Kind.DIV, "x root", "mk"),
-    )
-    w_load = _op("w", Kind.LOAD, axes="kn", tensor="w")
-    product = _op("y", Kind.DOT, "h w", "mn", over=("k",))
-    program = TensorProgram("normed", sizes, (x, w), (*norm, w_load, product), {"y": y})
-    first = BlockGraph("normed", {"m": m, "k": k}, (x, h), (*norm, _op("store_h", Kind.STORE, "h", "mk", tensor="h")))
-    ops = (
-        _op("h", Kind.LOAD, axes="mk", tensor="h"),
-        w_load,
-        product,
-        _op("store_y", Kind.STORE, "y", "mn", tensor="y"),
-    )
-    second = BlockGraph("normed_y", sizes, (h, w, y), ops)
-    return program, [(first, Schedule((("m", 4),))), (second, LIBRARY)]
 
 
 def generated(m: int = 32, k: int = 64, n: int = 64) -> tuple[TensorProgram, Kernels]:
@@ -119,23 +77,23 @@ def test_values_that_one_kernel_writes_and_another_reads(tester: FloatTester) ->
     """Rotated keys, in halves of which each is in a tensor of its own between the kernels."""
     sizes = {"m": 32, "n": 64, "r": 16}
     loaded = dict.fromkeys(("k1", "k2", "cos", "sin"), "nr") | {"q1": "mr", "q2": "mr"}
-    tensors = {name: _tensor(name, *axes, sizes=sizes) for name, axes in loaded.items()}
-    loads = [_op(name, Kind.LOAD, axes=axes, tensor=name) for name, axes in loaded.items()]
+    tensors = {name: tensor_of(name, *axes, sizes=sizes) for name, axes in loaded.items()}
+    loads = [an_op(name, Kind.LOAD, axes=axes, tensor=name) for name, axes in loaded.items()]
     ops = (
         *loads,
-        _op("minus", Kind.CONST, value=-1.0),
-        _op("k2_minus", Kind.MUL, "minus k2", "nr"),
-        _op("k1_cos", Kind.MUL, "k1 cos", "nr"),
-        _op("k2_sin", Kind.MUL, "k2_minus sin", "nr"),
-        _op("first", Kind.ADD, "k1_cos k2_sin", "nr"),
-        _op("k2_cos", Kind.MUL, "k2 cos", "nr"),
-        _op("k1_sin", Kind.MUL, "k1 sin", "nr"),
-        _op("second", Kind.ADD, "k2_cos k1_sin", "nr"),
-        _op("left", Kind.DOT, "q1 first", "mn", over=("r",)),
-        _op("right", Kind.DOT, "q2 second", "mn", over=("r",)),
-        _op("scores", Kind.ADD, "left right", "mn"),
+        an_op("minus", Kind.CONST, value=-1.0),
+        an_op("k2_minus", Kind.MUL, "minus k2", "nr"),
+        an_op("k1_cos", Kind.MUL, "k1 cos", "nr"),
+        an_op("k2_sin", Kind.MUL, "k2_minus sin", "nr"),
+        an_op("first", Kind.ADD, "k1_cos k2_sin", "nr"),
+        an_op("k2_cos", Kind.MUL, "k2 cos", "nr"),
+        an_op("k1_sin", Kind.MUL, "k1 sin", "nr"),
+        an_op("second", Kind.ADD, "k2_cos k1_sin", "nr"),
+        an_op("left", Kind.DOT, "q1 first", "mn", over=("r",)),
+        an_op("right", Kind.DOT, "q2 second", "mn", over=("r",)),
+        an_op("scores", Kind.ADD, "left right", "mn"),
     )
-    out = _tensor("out", "m", "n", sizes=sizes)
+    out = tensor_of("out", "m", "n", sizes=sizes)
     program = TensorProgram("rotated", sizes, tuple(tensors.values()), ops, {"scores": out})
     stored, halves = in_memory(program), ["first", "second"]
     parts: list[tuple[list[str], list[str]]] = [(halves, []), (["scores"], halves)]

@@ -15,7 +15,7 @@ from mugraph.trace.tracer import trace_file
 from mugraph.tune.against import DIFFERS
 
 from tests.engine.solve.machine import Machine
-from tests.engine.solve.test_layouts import solved
+from tests.engine.solve.solving import solved
 
 TEXT = """\
 import torch

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, cast
 
 import pytest
 from mugraph.events import RegionResult
-from mugraph.ir.names import Scope
 from mugraph.ir.region import PlainCalls, Trace
-from mugraph.options import Options
-from mugraph.solve.filetime import FileTime
-from mugraph.solve.job import RegionJob
 from mugraph.solve.layouts import other_layouts
-from mugraph.solve.tools import Tools
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.measure import Compared
 from mugraph.tune.messages import Agreed, Subject
 
-from tests.engine.solve.machine import HERE, TARGET, Machine
+from tests.engine.solve.machine import Machine
+from tests.engine.solve.solving import solved
 
 TEXT = """\
 import torch
@@ -79,23 +73,6 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     path = tmp_path_factory.mktemp("layouts") / "images.py"
     path.write_text(TEXT)
     return trace_file(path)
-
-
-def solved(trace: Trace, name: str, machine: Machine | None) -> RegionResult:
-    it = cast(Any, machine)
-    (number,) = [n for n, region in enumerate(trace.regions) if region.function == name]
-    tools = Tools(TARGET, cast(Any, machine or Machine()), compiled=machine is not None, measurer=it, pool=it, peers=it,
-                  file_time=FileTime(500.0))  # fmt: skip
-    options = Options(budget_s=0.5, max_kernels=1)
-    job = RegionJob(
-        number, trace.regions[number], Scope(()), HERE, tools, options, None, lambda: False, Path(trace.path)
-    )
-    steps = job.result()
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
 
 
 def is_turned(result: RegionResult) -> bool:

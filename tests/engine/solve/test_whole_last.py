@@ -29,7 +29,7 @@ from mugraph.units.layouts import FASTER, WHOLE, Layout
 from mugraph.units.whole_last import copies
 
 from tests.engine.solve.machine import HERE, TARGET, Machine
-from tests.engine.solve.test_layouts import solved
+from tests.engine.solve.solving import solved
 
 TEXT = """\
 import torch

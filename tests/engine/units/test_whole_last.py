@@ -19,7 +19,7 @@ from mugraph.units.biases import with_biases_back
 from mugraph.units.layouts import WHOLE
 from mugraph.units.lying import Lying, lies_last, same_places
 from mugraph.units.region_units import cut_region
-from mugraph.units.whole_last import as_the_code_has, channels_last, copies, is_convolution
+from mugraph.units.whole_last import as_the_code_has, channels_last, copies, is_windowed
 from torch.overrides import TorchFunctionMode
 
 from tests.engine.ops.harness import randn, record
@@ -127,7 +127,7 @@ def test_only_what_enters_and_what_leaves_is_turned(fn: Function, inputs: Tensor
     assert len(copies(whole, made)) == count
     for call in made:
         operand = whole.values[operands(call)[0]]
-        assert not is_convolution(call) or lies_last(operand) or operand.shape[1] == 1
+        assert not is_windowed(call) or lies_last(operand) or operand.shape[1] == 1
     assert as_the_code_has(whole, made) == list(region.calls)
     assert_same(region, whole, fn, inputs)
 
@@ -293,7 +293,7 @@ def test_networks_compute_the_same(steps: list[str], end: str, channels: int, le
     region = record(network, inputs)
     whole = channels_last(region)
     if whole is None:
-        assert not any(lies_last(region.values[operands(call)[0]]) for call in region.calls if is_convolution(call))
+        assert not any(lies_last(region.values[operands(call)[0]]) for call in region.calls if is_windowed(call))
         return
     assert_same(region, whole, network, inputs)
     assert_plans_compute_the_same(region, network, inputs, left, chance)
