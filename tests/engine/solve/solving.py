@@ -12,18 +12,23 @@ from mugraph.options import Options
 from mugraph.solve.filetime import FileTime
 from mugraph.solve.job import RegionJob
 from mugraph.solve.tools import Tools
+from mugraph.store import Store
 
 from tests.engine.solve.machine import HERE, TARGET, Machine
 
 
 def solved(trace: Trace, name: str, machine: Machine | None) -> RegionResult:
+    """Of the function's region. machine: none where there is no GPU"""
     it = cast(Any, machine)
-    (number,) = [n for n, region in enumerate(trace.regions) if region.function == name]
     tools = Tools(TARGET, cast(Any, machine or Machine()), compiled=machine is not None, measurer=it, pool=it, peers=it,
                   file_time=FileTime(500.0))  # fmt: skip
-    options = Options(budget_s=0.5, max_kernels=1)
+    return solved_with(trace, name, tools, Options(budget_s=0.5, max_kernels=1))
+
+
+def solved_with(trace: Trace, name: str, tools: Tools, options: Options, store: Store | None = None) -> RegionResult:
+    (number,) = [n for n, region in enumerate(trace.regions) if region.function == name]
     job = RegionJob(
-        number, trace.regions[number], Scope(()), HERE, tools, options, None, lambda: False, Path(trace.path)
+        number, trace.regions[number], Scope(()), HERE, tools, options, store, lambda: False, Path(trace.path)
     )
     steps = job.result()
     while True:

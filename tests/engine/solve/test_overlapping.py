@@ -11,13 +11,11 @@ import pytest
 from mugraph.codegen.early import WAIT
 from mugraph.edit.module.evidence import evidence
 from mugraph.events import RegionResult
-from mugraph.ir.names import Scope
 from mugraph.ir.region import Trace
 from mugraph.options import Options
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.reports.text import early_words
 from mugraph.solve.filetime import FileTime
-from mugraph.solve.job import RegionJob
 from mugraph.solve.overlapping import USUAL, early_sources, faster
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
@@ -28,7 +26,8 @@ from mugraph.tune.messages import Agreed, Subject
 from mugraph.tune.statistics import Summary
 from mugraph.verification.float_results import FloatResult
 
-from tests.engine.solve.machine import HERE, TARGET, Machine
+from tests.engine.solve.machine import TARGET, Machine
+from tests.engine.solve.solving import solved_with
 
 TEXT = """
 import torch
@@ -99,20 +98,11 @@ def solved(
     measured: bool = True,
 ) -> RegionResult:
     it = cast(Any, machine if measured else None)
-    (number,) = [n for n, region in enumerate(trace.regions) if region.function == name]
     tools = Tools(
         target, cast(Any, machine), compiled=measured, measurer=it, pool=it, peers=it, file_time=FileTime(500.0)
     )
     options = Options(budget_s=0.5, max_kernels=1, overlap=overlap)
-    job = RegionJob(
-        number, trace.regions[number], Scope(()), HERE, tools, options, store, lambda: False, Path(trace.path)
-    )
-    steps = job.result()
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
+    return solved_with(trace, name, tools, options, store)
 
 
 def text_of(result: RegionResult) -> str:
