@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.triton_text.handles import BlockPointer, Nothing
 from mugraph.triton_text.ints import Bools, Ints, Shape
-from mugraph.triton_text.kernels import BlockPointer, Nothing, Run
+from mugraph.triton_text.kernels import Run
 from mugraph.triton_text.lattice import MOST, Lattice, NotLaidOut, addresses, are_places, lattice, together
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.refusals import Diverges, Refused

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from mugraph.kinds import Kind as Kinds
 from mugraph.triton_text.bits import BitArithmetic, Bits
 from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed, permute
+from mugraph.triton_text.handles import BlockPointer, Method, Nothing, PointerKind, Range
 from mugraph.triton_text.hosts import host_builtin, host_math, number_of
 from mugraph.triton_text.ints import Bools, Ints, every, number, total
 from mugraph.triton_text.memory import Memory
@@ -45,43 +45,6 @@ _AS_THEY_ARE = (
 """Functions that take numbers of a type that nothing is computed in. (A comparison does not wrap around.)"""
 _RANGES = ("builtins.range", "tl.range", "tl.static_range")
 _AXES = {"x": 0, "y": 1, "z": 2}
-
-
-@dataclass(frozen=True)
-class Method:
-    owner: Any
-    name: str
-
-
-@dataclass(frozen=True)
-class Range:
-    start: Any
-    stop: Any
-    step: Any
-
-
-@dataclass(frozen=True)
-class PointerKind:
-    """The type of a pointer."""
-
-    element_ty: Kind
-
-
-@dataclass(frozen=True)
-class BlockPointer:
-    """What tl.make_block_ptr and tl.make_tensor_descriptor make. checked: every access is masked by the shape"""
-
-    base: Pointers
-    shape: tuple[Any, ...]
-    strides: tuple[Any, ...]
-    offsets: tuple[Any, ...]
-    block: tuple[int, ...]
-    checked: bool = False
-
-
-@dataclass(frozen=True)
-class Nothing:
-    """What may not be used."""
 
 
 class Run:

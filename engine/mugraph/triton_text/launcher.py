@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from mugraph.triton_text.boxes import surveyed_in_one
 from mugraph.triton_text.calls import CALLS, Call
 from mugraph.triton_text.functions import cdiv, next_power_of_2
+from mugraph.triton_text.handles import PointerKind, Range
 from mugraph.triton_text.hosts import host_builtin, host_math, number_of
 from mugraph.triton_text.ints import number
-from mugraph.triton_text.kernels import PointerKind, Range, Run
+from mugraph.triton_text.kernels import Run
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.python import Evaluator, is_host
 from mugraph.triton_text.reals import Reals
