@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -35,18 +36,27 @@ def entered(applied: Applied, folder: Path, device: str) -> Callable[[], object]
     """The test and the replacement, as the user's code calls them with its own objects. Raises NotCalled, or what the
     user's code raises."""
     kernels, space = _imported(applied, folder)
-    given = _given(applied, kernels, space, device)
     fits: Any = getattr(kernels, applied.fits)
     replacement: Any = getattr(kernels, applied.name)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        given = _given(applied, kernels, space, device)
+        refused = NotCalled(f"the guard of {applied.name} {REFUSED}{_said(heard, applied.name)}")
 
     def call() -> object:
         if fits(*given):
             return replacement(*given)
-        raise NotCalled(f"the guard of {applied.name} {REFUSED}")
+        raise refused
 
     with torch.no_grad():
         call()
     return call
+
+
+def _said(heard: Sequence[warnings.WarningMessage], name: str) -> str:
+    """What the guard has said about that: its kernels were tried and found wrong."""
+    said = [str(one.message) for one in heard if str(one.message).startswith(f"{name}: ")]
+    return f" ({said[-1].removeprefix(f'{name}: ')})" if said else ""
 
 
 def _imported(applied: Applied, folder: Path) -> tuple[ModuleType, dict[str, object]]:
@@ -91,11 +101,17 @@ class _Heard(BaseException):
 
 
 def _given(applied: Applied, kernels: ModuleType, space: dict[str, object], device: str) -> tuple[object, ...]:
-    """What the user's code passes to the region's test."""
+    """What the user's code passes to the region's test, where that says yes: one function may be called for many sizes,
+    as a block of each stage of a network is. What it passes first where the test never says yes."""
     asked: Any = getattr(kernels, applied.fits)
+    first: list[tuple[object, ...]] = []
 
     def listening(*given: object) -> bool:
-        raise _Heard(given)
+        if asked(*given):
+            raise _Heard(given)
+        if not first:
+            first.append(given)
+        return False
 
     why = "no run of it reaches the region"
     places = Places(applied.path, space, lambda _: None)
@@ -114,6 +130,8 @@ def _given(applied: Applied, kernels: ModuleType, space: dict[str, object], devi
             why = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no reason is given'}"
         finally:
             setattr(kernels, applied.fits, asked)
+    if first:
+        return first[0]
     raise NotCalled(f"{applied.function} cannot be run on the device: {why}")
 
 

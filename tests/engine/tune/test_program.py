@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
@@ -120,6 +121,21 @@ def test_a_recorded_call_is_made_as_it_was(tmp_path: Path, monkeypatch: pytest.M
 def test_a_guard_that_refuses_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotCalled, match="guard of scaled refuses"):
         entered(applied(tmp_path, fits="False"), tmp_path, "cpu")
+
+
+def test_of_many_calls_that_which_is_taken(tmp_path: Path) -> None:
+    """A block of each stage of a network is called for another size, and the kernels are made for one of them."""
+    text = MODEL.replace("        y = x + 1\n", "        y = x + 1 if x.shape[0] == 1 else self(x[:1]) + x + 1\n")
+    assert "self(x[:1])" in text
+    call = entered(applied(tmp_path, text), tmp_path, "cpu")
+    assert cast("torch.Tensor", call()).shape == (2, 8)
+
+
+def test_what_the_guard_says_is_told(tmp_path: Path) -> None:
+    """Its kernels are tried at their first use."""
+    warned = "__import__('warnings').warn('scaled: its kernel is not used: WRONG')"
+    with pytest.raises(NotCalled, match=r"refuses the call that it was made for \(its kernel is not used: WRONG\)"):
+        entered(applied(tmp_path, fits=warned), tmp_path, "cpu")
 
 
 def test_code_that_never_comes_to_the_region_is_told(tmp_path: Path) -> None:
