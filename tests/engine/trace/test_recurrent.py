@@ -1,4 +1,4 @@
-"""Recurrent layers keep the shapes that PyTorch gives them, without being unrolled."""
+"""Recurrent layers keep the shapes and the strides that PyTorch gives them, without being unrolled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
-def test_shapes_are_those_of_the_real_layer(
+def test_shapes_and_strides_are_those_of_the_real_layer(
     kind: type[torch.nn.RNNBase], bidirectional: bool, batch_first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     layer = kind(5, 7, num_layers=2, bidirectional=bidirectional, batch_first=batch_first).eval()
@@ -33,7 +33,7 @@ def test_shapes_are_those_of_the_real_layer(
 
         guessed = recurrent_by_shape(f"torch.{name}", [fake(arg) for arg in args])
         assert guessed is not None
-        assert [tensor.shape for tensor in guessed] == [tensor.shape for tensor in out]
+        assert [(one.shape, one.stride()) for one in guessed] == [(one.shape, one.stride()) for one in out]
         compared.append(len(out))
         return out
 
