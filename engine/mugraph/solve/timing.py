@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from math import prod
@@ -29,6 +29,7 @@ from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.ops.tf32 import settings_of
 from mugraph.optimizer.nodes import scheduled
 from mugraph.plans.plan import RegionPlan
+from mugraph.plans.positive import positive_inputs, positive_of_units
 from mugraph.plans.scales import input_scales, unit_scales
 from mugraph.protocol.gain_words import CODE
 from mugraph.sizes.search_unit import estimates_at, unit_at
@@ -69,6 +70,7 @@ class RegionTimer:
     cancelled: Callable[[], bool]
     program: ProgramText | None = None
     _scales: dict[int, float] = field(default_factory=dict[int, float])
+    _positive: frozenset[int] = frozenset()
     _expected: Region | None = None
 
     def timed(
@@ -187,7 +189,7 @@ class RegionTimer:
         place:  "b = 16", or ""
         """
         measurer = self.tools.measurer
-        specs = _specs(self._scales_of(plan), region) if measurer is not None else None
+        specs = self._specs_of(plan, region) if measurer is not None else None
         if measurer is None or specs is None:
             return judged(self._estimate(plan, results, size), self.tools.compare_with), None
         names = self._peer_names
@@ -224,7 +226,7 @@ class RegionTimer:
 
     def specs(self, plan: RegionPlan) -> tuple[InputSpec, ...] | None:
         """The arguments that the plan is measured with; None where one cannot be drawn."""
-        return _specs(self._scales_of(plan), plan.region)
+        return self._specs_of(plan, plan.region)
 
     def quiet(self) -> Generator[Event, None, None]:
         """Until the device is free to be measured on."""
@@ -234,7 +236,7 @@ class RegionTimer:
     def expect(self, region: Region, units: Sequence[SearchUnit]) -> None:
         """What `begin` begins."""
         if self.tools.peers is not None:
-            self._scales = unit_scales(region, units)
+            self._scales, self._positive = unit_scales(region, units), positive_of_units(region, units)
             self._expected = region
 
     def begin(self) -> None:
@@ -243,7 +245,7 @@ class RegionTimer:
         region, self._expected = self._expected, None
         if self.tools.peers is None or region is None or self._is_too_late_for_peers:
             return
-        specs = _specs(self._scales, region)
+        specs = _specs(self._scales, self._positive, region)
         memory = device_memory()
         if specs is None or (memory is not None and _EARLY_PART * sum(map(_bytes, specs)) > memory):
             return
@@ -257,9 +259,10 @@ class RegionTimer:
         given = self.tools.timed_peers
         return PEERS_OF[self.tools.compare_with] if given is None else given
 
-    def _scales_of(self, plan: RegionPlan) -> dict[int, float]:
-        """Of the plan's inputs, none larger than what PyTorch's code was compiled with."""
-        return {value: min(one, self._scales.get(value, one)) for value, one in input_scales(plan).items()}
+    def _specs_of(self, plan: RegionPlan, region: Region) -> tuple[InputSpec, ...] | None:
+        """The plan's inputs, none larger than what PyTorch's code was compiled with. region: the plan's at a size"""
+        scales = {value: min(one, self._scales.get(value, one)) for value, one in input_scales(plan).items()}
+        return _specs(scales, self._positive | positive_inputs(plan), region)
 
     def quiet_in_time(self) -> Generator[Event, None, bool]:
         """Wait until nothing compiles on the device. Where a kernel has to be faster than the code as it runs, and the
@@ -355,11 +358,11 @@ def _bytes(spec: InputSpec) -> int:
     return prod(spec.shape) * itemsize(spec.dtype)
 
 
-def _specs(scales: Mapping[int, float], region: Region) -> tuple[InputSpec, ...] | None:
+def _specs(scales: Mapping[int, float], positive: Collection[int], region: Region) -> tuple[InputSpec, ...] | None:
     """The region's arguments for measuring; None for a type that cannot be drawn.
 
     region: at the size that is measured
-    scales: of its live-ins
+    scales, positive: of its live-ins
     """
     specs: list[InputSpec] = []
     for live in region.live_ins:
@@ -368,5 +371,6 @@ def _specs(scales: Mapping[int, float], region: Region) -> tuple[InputSpec, ...]
         if (high is None and info.triangle is None) or info.dtype not in DRAWN:
             return None
         scale = scales.get(live.value, 1.0)
-        specs.append(InputSpec(info.shape, info.strides, info.dtype, scale, high or 2, info.triangle))
+        sign = live.value in positive
+        specs.append(InputSpec(info.shape, info.strides, info.dtype, scale, high or 2, info.triangle, sign))
     return tuple(specs)

@@ -22,7 +22,8 @@ REFUSED = "refuses the call that it was made for"
 @dataclass(frozen=True, slots=True)
 class InputSpec:
     """One tensor argument. strides in elements; scale: standard deviation of its normally distributed values; high: of
-    integers, which are drawn from 0 up to below it; triangle: what it holds instead."""
+    integers, which are drawn from 0 up to below it; triangle: what it holds instead; positive: none of its numbers has
+    a sign."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -30,6 +31,7 @@ class InputSpec:
     scale: float = 1.0
     high: int = 2
     triangle: Triangle | None = None
+    positive: bool = False
 
 
 @dataclass(frozen=True, slots=True)

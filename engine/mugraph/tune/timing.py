@@ -36,8 +36,8 @@ def storage_elements(spec: InputSpec) -> int:
 
 
 def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
-    """A tensor of exactly this layout. Values are normally distributed (non-negative ones would hide cancellation),
-    integers and truth values evenly."""
+    """A tensor of exactly this layout. Values are normally distributed (non-negative ones would hide cancellation; only
+    where a root is taken of them they have no sign), integers and truth values evenly."""
     if spec.triangle is not None:
         return _triangle(spec, spec.triangle, generator.device)
     count = storage_elements(spec)
@@ -49,7 +49,7 @@ def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
         places = torch.randint(high, (count,), generator=generator, device=generator.device)
         return places.to(DTYPES[spec.dtype]).as_strided(spec.shape, spec.strides)
     values = torch.randn(count, generator=generator, device=generator.device, dtype=torch.float32)
-    storage = (values * spec.scale).to(DTYPES[spec.dtype])
+    storage = ((values.abs_() if spec.positive else values) * spec.scale).to(DTYPES[spec.dtype])
     return storage.as_strided(spec.shape, spec.strides)
 
 
@@ -230,6 +230,13 @@ def relative_errors(value: torch.Tensor, reference: torch.Tensor) -> tuple[float
         most = max(most, float(apart.max()))
         squares += float(apart.square_().sum())
     return most / (scale or 1.0), math.sqrt(squares / max(1, value.numel())) / (scale or 1.0)
+
+
+def share_of_numbers(tensor: torch.Tensor) -> float:
+    """How many of its elements are numbers, a mask's minus infinity among them."""
+    return (
+        sum(int((part < math.inf).sum()) for part in _parts(tensor)) / max(1, tensor.numel()) if tensor.numel() else 1.0
+    )
 
 
 def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:

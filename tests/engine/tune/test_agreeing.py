@@ -106,4 +106,28 @@ def test_rounding_more_than_the_code_does() -> None:
     assert found(chain(True, False, False), reference, *shapes).passed
     more = found(chain(True, True, True), reference, *shapes)
     assert not more.passed
-    assert more.error < 2 * more.limit
+    assert more.error < 2.5 * more.limit
+
+
+def test_nothing_but_nan_agrees_with_nothing() -> None:
+    """The root of a negative number, and a product that spreads it: without a sign there are numbers."""
+
+    def rooted(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return x.sqrt() @ weight
+
+    assert found(rooted, rooted, X, WEIGHT).passed
+    assert not found(lambda x, weight: 1.01 * rooted(x, weight), rooted, X, WEIGHT).passed
+
+    def never(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        return (-1 - x.abs()).sqrt() @ weight
+
+    assert agree(never, never, (X, WEIGHT), torch.Generator(CPU).manual_seed(1)) == Failure(
+        "on random inputs there are too few numbers to compare"
+    )
+
+
+def test_a_mask_of_minus_infinity_counts_as_numbers() -> None:
+    def masked(x: torch.Tensor) -> torch.Tensor:
+        return x.masked_fill(torch.ones(4096, 8, dtype=torch.bool).triu(-3), float("-inf"))
+
+    assert found(masked, masked, X).passed

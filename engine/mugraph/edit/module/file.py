@@ -28,6 +28,7 @@ from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.ir.dtypes import INTEGERS, itemsize
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.plans.positive import positive_inputs
 from mugraph.plans.scales import input_scales
 from mugraph.targets import TARGETS, Target, figures_of
 from mugraph.version import __version__
@@ -203,13 +204,13 @@ def _apart(kernels: Mapping[str, KernelSource], plans: Sequence[RegionPlan]) -> 
 def _cases(plans: Sequence[RegionPlan]) -> str:
     """The table of how to try a region's kernels: functions, where they were tested, the inputs' shapes, strides, types
     and standard deviations (of masks: what they hold; of integers: which they may be, if that is known; None: places to
-    write to), and the positions of inputs that it writes to, if any."""
+    write to), and "positive" where they have no sign; and the positions of inputs that it writes to, if any."""
     lines = ["_CASES = {"]
     for plan, case, values in [(one, *named) for one in plans for named in cases_of(one).items()]:
         lines.append(f'    "{case}": (')
         lines += [f"        {on_tensors(plan)},", f"        _{plan.name}_reference,", f"        {_tested_on(plan)!r},"]
         lines.append("        (")
-        scales, places = input_scales(plan), places_written(plan.region)
+        scales, places, positive = input_scales(plan), places_written(plan.region), positive_inputs(plan)
         for live_in in plan.region.live_ins:
             info = values[live_in.value]
             shape, strides, dtype = tuple_text(info.shape), tuple_text(info.strides), torch_type(info.dtype)
@@ -218,7 +219,8 @@ def _cases(plans: Sequence[RegionPlan]) -> str:
             drawn = "None" if live_in.value in places else drawn
             if info.dtype in INTEGERS and itemsize(info.dtype) > 1 and not mask:
                 drawn = integers_text(replace(plan.region, values=values), live_in.value) or drawn
-            lines.append(f"            ({shape}, {strides}, {dtype}, {drawn}),")
+            sign = ', "positive"' if live_in.value in positive else ""
+            lines.append(f"            ({shape}, {strides}, {dtype}, {drawn}{sign}),")
         lines += ["        ),", *([f"        {tuple_text(changed)},"] if (changed := written(plan.region)) else [])]
         lines.append("    ),")
     return "\n".join([*lines, "}"])

@@ -10,32 +10,35 @@ def _drawn(name: str, kind: str, device: torch.device, random: torch.Generator) 
     """Inputs of a region. Besides ordinary ones: rows that are small, large, negative, positive, aside, or zero; rows
     in which the last place, the first or any counts as much as all others; rows far from zero on one side."""
     inputs = []
-    for shape, strides, dtype, deviation in _CASES[name][3]:
+    for shape, strides, dtype, deviation, *positive in _CASES[name][3]:
         tensor = torch.empty_strided(shape, strides, dtype=dtype, device=device)
         _filled(tensor, deviation, random)
-        inputs.append(tensor)
-        if kind == "ordinary" or not (_is_wide(dtype) and isinstance(deviation, float) and tensor.dim() > 1):
-            continue
-        if kind == "rows":
-            for number, factor in enumerate((2**-8, 8.0, -1.0, 1.0, 1.0, 1.0, 0.0, 1.0)):
-                row = tensor[..., number::8, :].mul_(factor)
-                row.copy_(row.abs().mul_(factor) if number in (2, 3) else row + {4: 10.0, 5: -30.0}.get(number, 0.0))
-            continue
-        if kind == "far":  # of two that are multiplied, one is above zero
-            tensor.abs_().add_(8 * deviation)
-            if len(inputs) == 1:
-                tensor.mul_(16)
-                tensor[..., ::2, :].neg_()
-            continue
+        if kind != "ordinary" and _is_wide(dtype) and isinstance(deviation, float) and tensor.dim() > 1:
+            _made_special(tensor, kind, deviation, not inputs, random)
+        inputs.append(tensor.abs_() if positive else tensor)  # a root is taken of it
+    return inputs
+
+
+def _made_special(tensor: torch.Tensor, kind: str, deviation: float, first: bool, random: torch.Generator) -> None:
+    """first: of all inputs"""
+    if kind == "rows":
+        for number, factor in enumerate((2**-8, 8.0, -1.0, 1.0, 1.0, 1.0, 0.0, 1.0)):
+            row = tensor[..., number::8, :].mul_(factor)
+            row.copy_(row.abs().mul_(factor) if number in (2, 3) else row + {4: 10.0, 5: -30.0}.get(number, 0.0))
+    elif kind == "far":  # of two that are multiplied, one is above zero
+        tensor.abs_().add_(8 * deviation)
+        if first:
+            tensor.mul_(16)
+            tensor[..., ::2, :].neg_()
+    else:
         for dim in (-1, -2):
-            size, across = tensor.shape[dim], list(shape)
+            size, across = tensor.shape[dim], list(tensor.shape)
             across[dim] = 1
-            places = torch.randint(size, across, device=device, generator=random)
+            places = torch.randint(size, across, device=tensor.device, generator=random)
             for number, place in enumerate((size - 1, 0)):
                 places[..., number::3, :] = place
                 places[..., number::3] = place
             tensor.scatter_(dim, places, deviation * size**0.5)
-    return inputs
 
 
 def _is_wide(dtype: torch.dtype) -> bool:
