@@ -58,6 +58,9 @@ def launch_large(x):
 """
 
 
+TEXT += TEXT[TEXT.index("def launch_joined") : TEXT.index("def launch_large")].replace("launch_joined", "launch_turned")
+
+
 def floats(place: int) -> Any:
     return (ctypes.c_float * 8).from_address(place)
 
@@ -82,6 +85,8 @@ def joined_module(folder: Path, name: str) -> contextlib.AbstractContextManager[
     operators = [
         f'_joined = _operator("{name}::joined", "launch_joined", '
         "lambda x, y: (x.new_empty(8), x.new_empty(2, 4)), results=2)",
+        f'_turned = _operator("{name}::turned", "launch_turned", lambda x, y: (x.new_empty(8), '
+        "x.new_empty_strided((4, 2), (1, 4))), results=2, laid=(None, ((4, 2), (1, 4))))",
         f'_large = _operator("{name}::large", "launch_large", lambda x: x.new_empty(8))',
     ]
     return kernel_module(folder, name, TEXT, operators)

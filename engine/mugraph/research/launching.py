@@ -199,7 +199,7 @@ def in_python(kernels: ModuleType) -> Generator[None]:
     shortened = [one.native for of in known.values() for one in of.values()]
     before = [list(one) for one in shortened]
     unknown = {f"_{region}_known": kernels._unknown for region in kernels._PATHS}
-    unknown |= {f"_{region}_done": kernels._nothing for region in kernels._PATHS}
+    unknown |= {f"_{region}_{kept}": kernels._nothing for region in kernels._PATHS for kept in ("done", "given")}
     python: dict[str, Any] = {"_native": None, "_fitted_in_c": {}, "_make_native": _nothing, **unknown}
     with (
         patched(kernels, **{name: one for name, one in python.items() if name in vars(kernels)}),

@@ -73,6 +73,19 @@ def test_the_driver_is_told_what_may_start_early(module, device) -> None:
     assert device.ordinary == ["parts_kernel", "joined_kernel"]
 
 
+def test_results_are_made_as_the_program_has_them(module, device) -> None:
+    x, y = pair()
+    wanted = (2 * x.view(2, 4) + 5 + y).T
+    for _ in range(3):
+        product, total = module._turned(x, y)
+        assert torch.equal(product, 2 * x * y.reshape(-1))
+        assert (total.shape, total.stride()) == ((4, 2), (1, 4))
+        assert torch.equal(total, wanted)
+    assert type(module._turned.prepared[0]).__name__ == "Launch"
+    assert ((4, 2), (1, 4), torch.float32) in device.made
+    assert len(device.ordinary) == 2
+
+
 def test_scratch_is_one_tensor_and_stays_with_its_stream(module, device) -> None:
     right(module)
     device.made.clear()

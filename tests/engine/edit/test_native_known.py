@@ -83,14 +83,19 @@ class Owner:
         self.y = y
 
 
-def done_by(module: ModuleType, owner: Any, x: torch.Tensor) -> tuple[Any, Any]:
-    """What launches on an argument and on what an object holds, and what says that nothing changed."""
+def known_by(module: ModuleType, owner: Any, x: torch.Tensor) -> Any:
+    """What is known of an argument and of what an object holds."""
     held = module._native.Held((), [], [], [], [], [vars(owner)])
     tensors = x, owner.y
     fit = module._native.Fit([(module._likeness(*tensors), False, module._alike_in_c(*tensors))])
     known = module._native.Known(held, fit, ((0, owner),), (owner,), ((1, None), (-1, owner.y)))
     held.at(held.now())
-    launch = module._joined.prepared[0]
+    return known
+
+
+def done_by(module: ModuleType, owner: Any, x: torch.Tensor) -> tuple[Any, Any]:
+    """What launches on those, and what says that nothing changed."""
+    known, launch = known_by(module, owner, x), module._joined.prepared[0]
     return module._native.Done({id(owner): known}, 0, launch, (0, 1)), module._native.Asked({id(owner): known}, 0)
 
 
@@ -123,6 +128,33 @@ def test_a_region_is_launched_on_what_is_known(module, device, on_gpu) -> None:
     owner.y = torch.zeros(2, 4)
     assert done(owner, x) is None
     assert not asked(owner, x)
+
+
+def test_the_tensors_that_are_known_are_given_at_once(module, device, on_gpu) -> None:
+    right(module)
+    x, y = pair()
+    owner = Owner(y)
+    known = {id(owner): known_by(module, owner, x)}
+    given = module._native.Given(known, 0)
+    first, second = given(owner, x)
+    assert first is x
+    assert second is y
+    other = torch.ones(3)
+    assert given(owner, other)[0] is other  # whether it fits was asked before
+    assert given(Owner(y), x) is None
+    assert given() is None
+    assert given(owner) is None
+    before = [sys.getrefcount(one) for one in (x, y, owner)]
+    for _ in range(20):
+        given(owner, x)
+        given(Owner(y), x)
+    assert [sys.getrefcount(one) for one in (x, y, owner)] == before
+    owner.y = torch.zeros(2, 4)
+    assert given(owner, x) is None
+    known.clear()
+    assert given(owner, x) is None
+    with pytest.raises(ValueError, match="no argument"):
+        module._native.Given(known, -1)
 
 
 def test_a_region_that_is_launched_in_c_leaks_nothing(module, device, on_gpu) -> None:

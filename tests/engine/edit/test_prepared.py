@@ -73,9 +73,13 @@ def launch_any(x):
 """
 
 
+START, END = TEXT.index("def launch_both"), TEXT.index("def launch_behind")
+TEXT += TEXT[START:END].replace("launch_both", "launch_turned")
+TEXT += TEXT[START:END].replace("launch_both", "launch_two").replace("return out", "return more, out")
+TEXT += TEXT[START:END].replace("launch_both", "launch_read").replace("return out", "seen = out.shape\n    return out")
+
 TAKEN = ("first", "now"), ("other", "ready"), ("operator", "prepared"), ("slowly", "run"), ("made_by", "launch")
 """Names of tensors that the runtime has uses of its own for."""
-START, END = TEXT.index("def launch_both"), TEXT.index("def launch_behind")
 for one, two in TAKEN:
     renamed = re.sub(r"\by\b", two, re.sub(r"\bx\b", one, TEXT[START:END]))
     TEXT += renamed.replace("launch_both", f"launch_of_{one}")
@@ -101,6 +105,16 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     operators = [
         f'_{one} = _operator("mugraph_prepared::{one}", "launch_{one}", lambda {given}: x.new_empty(2, 4))'
         for one, given in (("both", "x, y"), ("behind", "x, y"), ("any", "x"))
+    ]
+    lies = "((4, 2), (1, 4))"
+    turned = "x.new_empty_strided((4, 2), (1, 4))"
+    operators += [
+        f'_{one} = _operator("mugraph_prepared::{one}", "launch_{one}", lambda x, y: {made}, {more})'
+        for one, made, more in (
+            ("turned", turned, f"laid=({lies},)"),
+            ("two", f"(x.new_empty(2, 4), {turned})", f"results=2, laid=(None, {lies})"),
+            ("read", turned, f"laid=({lies},)"),
+        )
     ]
     operators += [
         f'_{name} = _operator("mugraph_prepared::{name}", "launch_{name}", lambda {one}, {two}: {one}.new_empty(2, 4))'
@@ -136,6 +150,34 @@ def test_it_is_prepared_once_and_told_what_triton_would_say(module, device) -> N
         right(module)
     assert len(device.ordinary) == 2
     assert len(device.calls) == 6
+
+
+def test_results_are_made_as_the_program_has_them(module, device) -> None:
+    """A kernel stores one element after the other; the program reads it turned, without a view for each call."""
+    (x, y), wanted = pair(), (2 * torch.arange(8.0) + 8).view(2, 4).T
+    for _ in range(4):
+        device.made.clear()
+        turned = module._turned(x, y)
+        assert (turned.shape, turned.stride()) == ((4, 2), (1, 4))
+        assert torch.equal(turned, wanted)
+        assert ((4, 2), (1, 4), torch.float32) in device.made  # tried at the first call
+        more, out = module._two(x, y)
+        assert torch.equal(more, torch.full((2, 4), 5.0))
+        assert (out.shape, out.stride()) == ((4, 2), (1, 4))
+        assert torch.equal(out, wanted)
+    assert len(device.ordinary) == 4
+    misaligned = torch.arange(-1.0, 8.0)[1:]
+    assert torch.equal(module._turned(misaligned, y), wanted)
+    assert torch.equal(torch.ops.mugraph_prepared.turned(x, y), wanted)  # as where something traces
+    fake = torch.ops.mugraph_prepared.two(x.to("meta"), y.to("meta"))
+    assert [one.stride() for one in fake] == [(4, 1), (1, 4)]
+
+
+def test_a_result_that_is_read_before_is_turned_behind(module, device) -> None:
+    x, y = pair()
+    for _ in range(3):
+        assert torch.equal(module._read(x, y), (2 * x + 8).view(2, 4).T)
+    assert module._read.prepared == {}
 
 
 @pytest.mark.parametrize("name", [one for one, _ in TAKEN])

@@ -70,7 +70,7 @@ def modules_fit(plan: RegionPlan) -> str:
 def entry_names(plan: RegionPlan) -> tuple[str, ...]:
     """Every name the region's functions bind in the kernel module."""
     own = (plan.name, f"{plan.name}_fits", f"_{plan.name}_fits", f"_{plan.name}_reference")
-    own += (f"_{plan.name}_known", f"_{plan.name}_done")
+    own += (f"_{plan.name}_known", f"_{plan.name}_done", f"_{plan.name}_given")
     return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan), modules_fit(plan))))
 
 
@@ -175,8 +175,11 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
         "    return False",
     ]
     names = ", ".join(renamed.values())
-    quick = paths is not None and len(plan.steps) == 1 and bool(paths[1])  # read of an object
-    done = [f"if not _dynamo() and (result := _{plan.name}_done({names})) is not None:", "    return result"]
+    quick: list[str] = []
+    if paths is not None and paths[1]:  # read of an object
+        found, way = (scope.unique("result"), "done") if len(plan.steps) == 1 else (scope.unique("tensors"), "given")
+        quick = [f"if not _dynamo() and ({found} := _{plan.name}_{way}({names})) is not None:"]
+        quick.append(f"    return {found}" if way == "done" else f"    return {on_tensors(plan)}(*{found})")
     bound, (values,) = hoisted([f"f({', '.join(tested)})"], Scope({*module_names, *renamed.values()}))
     return "\n".join(
         [
@@ -191,7 +194,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
             "@torch.jit.unused",
             *call("def ", plan.name, parameters, f" -> {returns(len(region.live_outs))}:", width=110),
             f'    """{region.function}; only where {plan.name}_fits says yes."""',
-            *(f"    {line}" for line in (done if quick else [])),
+            *(f"    {line}" for line in quick),
             *(f"    {line}" for line in bound),
             *(f"    {line}" for line in call("return ", on_tensors(plan), _arguments_of(values), width=104)),
         ]

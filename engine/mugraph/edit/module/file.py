@@ -14,6 +14,7 @@ from mugraph.edit.module.evidence import Speed, evidence
 from mugraph.edit.module.globals_read import with_looked_up
 from mugraph.edit.module.guard_paths import module_classes
 from mugraph.edit.module.index_limits import integers_text
+from mugraph.edit.module.laid import laid_results
 from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import operator_text, torch_type, tuple_text
 from mugraph.edit.module.parts import PRELUDE
@@ -93,7 +94,8 @@ def module_text(
     classes = module_classes(source)
     plans = [with_looked_up(plan, source) for plan in plans]
     names = MODULE_NAMES | _global_names(plans, used)
-    wrappers = [wrapper(plan, kernels, names, classes) for plan in plans]
+    laid = laid_results(plans, kernels)
+    wrappers = [wrapper(plan, kernels, names, classes, laid) for plan in plans]
     capability = figures_of(target or TARGETS["cpu"]).capability
     sections = [_header(plans, original_path), PRELUDE.rstrip()]
     written, operators = set[str](), list[str]()
@@ -104,7 +106,7 @@ def module_text(
                 written.add(step.kernel.name)
                 kernel = kernels[step.kernel.name]
                 sections += [kernel.jit.strip(), kernel.launcher.strip()]
-                operators.append(operator_text(kernel, operator_name(kernel, original_path)))
+                operators.append(operator_text(kernel, operator_name(kernel, original_path), laid[kernel.name]))
         sections.append(wrapped.text)
     sections += [_cases(plans), tables(plans, original_path.name, capability, edited, classes)]
     if record is not None:

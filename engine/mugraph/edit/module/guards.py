@@ -234,7 +234,7 @@ def _shortened(
 def _fit_now(region: str, things: tuple[object, ...], modules: tuple[Any, ...], fit: Callable[..., bool]) -> bool:
     """Whether modules fit; remembered if nothing has changed since it was asked last, and changes can be told."""
     key, world = (region, id(modules[0])), _worlds[region]
-    dicts = {id(own): own for one in modules for own in (vars(one), vars(one).get("_parameters"))}
+    dicts = {id(own): own for one in modules for own in (vars(one), *map(vars(one).get, ("_parameters", "_modules")))}
     dicts |= {id(own): own for own in world.dicts}
     told = _version is not None and world.version and all(type(own) is dict for own in dicts.values())
     version = sum(map(_version, dicts.values())) if told else -1

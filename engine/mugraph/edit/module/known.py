@@ -47,7 +47,7 @@ def _unknown(*_: object) -> bool:
 
 
 def _nothing(*_: object) -> None:
-    """What a region is done by before that."""
+    """What a region is done by, and what gives its tensors, before that."""
 
 
 def _learn(region: str, *given: Any) -> bool:
@@ -117,6 +117,7 @@ def _remember(region: str, reads: _Reads, root: int, key: int, given: tuple[Any,
     _names[f"_{region}_known"] = in_c[key] if root < 0 else _native.Asked(in_c, root)
     if f"_{region}_done" in _names:
         _names[f"_{region}_done"] = _launches(region, in_c, root)
+        _names[f"_{region}_given"] = _native.Given(in_c, root) if root >= 0 else _nothing
 
 
 def _launches(region: str, in_c: dict[int, Any], root: int) -> Callable[..., Any]:
@@ -191,5 +192,6 @@ def _items(text: str) -> list[Any]:
 
 
 _names.update({f"_{region}_known": _unknown for region in _PATHS})
-_names.update({f"_{region}_done": _nothing for region in _PATHS if f"_{region}_on_tensors" in _names})
+for _kept in "done", "given":
+    _names.update({f"_{region}_{_kept}": _nothing for region in _PATHS if f"_{region}_on_tensors" in _names})
 '''

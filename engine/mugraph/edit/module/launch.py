@@ -162,9 +162,12 @@ def _usual(jit: Any) -> object:
 _usual_run = _usual(triton.JITFunction) if _TRITON else None
 
 
-def _operator(name: str, launch: str, made: Callable[..., Any], results: int = 1) -> Callable[..., Any]:
+def _operator(
+    name: str, launch: str, made: Callable[..., Any], results: int = 1, laid: tuple[Any, ...] = ()
+) -> Callable[..., Any]:
     """What regions call: the function `launch` at once, prepared from its second call on, or, where something traces,
-    the operator `name` of PyTorch's that does the same. made: its results without their numbers"""
+    the operator `name` of PyTorch's that does the same. made: its results without their numbers; laid: of each the
+    shape and strides that the program has it with, where they are others than it is stored with"""
     code = _codes[launch] = _names[launch].__code__
     for used in code.co_names:
         if _TRITON and isinstance(_names.get(used), triton.JITFunction):
@@ -175,20 +178,26 @@ def _operator(name: str, launch: str, made: Callable[..., Any], results: int = 1
     now: list[Callable[..., Any]] = []  # in C, for the device that was the first; and its launch
     tried: list[int] = []
 
+    def launched(*tensors: torch.Tensor) -> Any:
+        made = _names[launch](*tensors)
+        if not laid:
+            return made
+        return _seen_so(made, laid[0]) if results == 1 else tuple([*map(_seen_so, made, laid)])
+
     def on_its_device(*tensors: torch.Tensor) -> Any:
         with torch.cuda.device_of(tensors[0]):
-            return _names[launch](*tensors)
+            return launched(*tensors)
 
     def ordinary(*tensors: torch.Tensor) -> Any:
         at = _place_of(tensors[0])
-        return _names[launch](*tensors) if at < 0 or at == _current_device() else on_its_device(*tensors)
+        return launched(*tensors) if at < 0 or at == _current_device() else on_its_device(*tensors)
 
     def first(*tensors: torch.Tensor) -> Any:
         result, at = ordinary(*tensors), _place_of(tensors[0])
         if 0 <= at == _current_device() and tried.count(at) < _TRIES and not _capturing():
             tried.append(at)
             try:
-                ready = _prepared(launch, at, ordinary)
+                ready = _prepared(launch, at, ordinary, laid)
                 if ready is not None and _same_bits(result, ready(*tensors)):
                     prepared[at] = ready
                     if not now and _native is not None and isinstance(ready, _native.Launch):
@@ -207,6 +216,10 @@ def _operator(name: str, launch: str, made: Callable[..., Any], results: int = 1
     run = _entry(len(parameters), operator, prepared, first, now)
     run.operator, run.prepared, run.tried, run.now = operator, prepared, tried, now
     return run
+
+
+def _seen_so(tensor: torch.Tensor, lies: tuple[tuple[int, ...], tuple[int, ...]] | None) -> torch.Tensor:
+    return tensor if lies is None else tensor.as_strided(*lies)
 
 
 def _entry(count: int, *objects: object) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mugraph.codegen.dynamic import shape_text, size_lines
+from mugraph.edit.module.laid import Laid
 from mugraph.ir.dtypes import ELEMENTS
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import RESERVED, Scope
@@ -49,15 +50,18 @@ def parameters_of(kernel: KernelSource) -> tuple[str, ...]:
     return tuple(scope.unique(tensor.name) for tensor in kernel.inputs)
 
 
-def operator_text(kernel: KernelSource, operator: str) -> str:
+def operator_text(kernel: KernelSource, operator: str, laid: Sequence[Laid | None] = ()) -> str:
     """`_<name>`, which regions call, made of the kernel's launcher and what the operator (called `operator` in
-    PyTorch's registry) returns where something traces it."""
+    PyTorch's registry) returns where something traces it. laid: how its results lie (laid.py)"""
     parameters = parameters_of(kernel)
     called = dict(zip((tensor.name for tensor in kernel.inputs), parameters, strict=True))
     read, sizes = size_lines(kernel.inputs, called, kernel.sizes, kernel.least, Scope({*RESERVED, *parameters}))
+    laid = laid or [None] * len(kernel.outputs)
     empties = [
         f"{parameters[0]}.new_empty({shape_text(tensor, kernel.sizes, sizes)}, dtype={torch_type(tensor.dtype)})"
-        for tensor in kernel.outputs
+        if lies is None
+        else f"{parameters[0]}.new_empty_strided({lies[0]}, {lies[1]}, dtype={torch_type(tensor.dtype)})"
+        for tensor, lies in zip(kernel.outputs, laid, strict=True)
     ]
     made = empties[0] if len(empties) == 1 else f"({', '.join(empties)})"
     if read:
@@ -67,5 +71,6 @@ def operator_text(kernel: KernelSource, operator: str) -> str:
     else:
         lines, made = [], f"lambda {', '.join(parameters)}: {made}"
     results = [f"results={len(empties)}"] if len(empties) > 1 else []
+    results += [f"laid={tuple_text(laid)}"] if any(laid) else []
     given = [f'"{operator}"', f'"launch_{kernel.name}"', made, *results]
     return "\n".join([*lines, *call(f"_{kernel.name} = ", "_operator", given, width=110)])

@@ -16,13 +16,16 @@ _codes: dict[str, CodeType] = {}
 _texts: dict[str, ast.FunctionDef] = {}
 
 
-def _prepared(name: str, device: int, ordinary: Callable[..., Any]) -> Callable[..., Any] | None:
+def _prepared(
+    name: str, device: int, ordinary: Callable[..., Any], laid: tuple[Any, ...] = ()
+) -> Callable[..., Any] | None:
     """The function `name`, which has launched its kernels on this device, written anew; None where one of them wants
-    what PyTorch's launcher cannot do. ordinary: what it calls wherever anything is other than it was then"""
+    what PyTorch's launcher cannot do. ordinary: what it calls wherever anything is other than it was then; laid: as of
+    `_operator`, whose results it makes"""
     if _launch_at is None or _empty_on_gpu is None:
         return None
     try:
-        straight = _Straight(name, device, ordinary)
+        straight = _Straight(name, device, ordinary, laid)
         function = straight.function()
         return (straight.native() if _make_native() else None) or function
     except (AssertionError, AttributeError, KeyError, TypeError, ValueError, OSError, SyntaxError):
@@ -46,10 +49,10 @@ def _is_code(value: object) -> bool:
 
 class _Straight:
     """A function that makes tensors, launches kernels on them, and calls PyTorch's, written anew. held: objects that
-    its text names; known: where tensors lie, by name; made: those that it makes, with shape and type; odd: those that
-    need not lie at multiples of 16 bytes."""
+    its text names; known: where tensors lie, by name; made: those that it makes, with shape and type; lies: shapes and
+    strides of those; odd: those that need not lie at multiples of 16 bytes."""
 
-    def __init__(self, name: str, device: int, ordinary: Callable[..., Any]) -> None:
+    def __init__(self, name: str, device: int, ordinary: Callable[..., Any], laid: tuple[Any, ...]) -> None:
         self.name, self.device, self.text = name, device, _text_of(name)
         self.parameters = [one.arg for one in self.text.args.args]
         self.held: dict[str, Any] = dict(
@@ -58,6 +61,7 @@ class _Straight:
         )
         self.known: dict[str, str] = {}
         self.made = {part.targets[0].id: made for part in self.text.body if (made := self._made(part)) is not None}
+        self.lies = {one: (shape, torch.empty(shape, device="meta").stride()) for one, (shape, _) in self.made.items()}
         self.kernels: list[_Learned] = []
         self.launches: list[tuple[int, tuple[int, int, int], int, int, bool, list[str]]] = []
         self.offsets: dict[str, int] = {}
@@ -69,6 +73,16 @@ class _Straight:
         read = {node.id for node in nodes if isinstance(node.ctx, ast.Load) and id(node) not in given}
         self.scratch = [name for name in self.made if name not in read]  # what kernels alone read
         self.read = [name for name in self.parameters if any(node.id == name for node in nodes if id(node) in given)]
+        loaded = [node.id for node in nodes if isinstance(node.ctx, ast.Load) and id(node) not in given]
+        for one, lies in zip(self._returned(), laid):
+            if lies is not None:  # nothing but kernels, which know addresses, sees it otherwise
+                assert isinstance(one, ast.Name) and one.id in self.made and loaded.count(one.id) == 1
+                self.lies[one.id] = lies
+
+    def _returned(self) -> list[ast.expr | None]:
+        last = self.text.body[-1]
+        returned = last.value if isinstance(last, ast.Return) else None
+        return returned.elts if isinstance(returned, ast.Tuple) else [returned]
 
     def function(self) -> Callable[..., Any]:
         self.known.update({name: f"_at_{name}" for name in self.read})
@@ -86,16 +100,13 @@ class _Straight:
 
     def native(self) -> Callable[..., Any] | None:
         """The same in C, once the function is written; None where it calls anything of PyTorch's in between."""
-        last = self.text.body[-1]
-        returned = last.value if isinstance(last, ast.Return) else None
-        names = returned.elts if isinstance(returned, ast.Tuple) else [returned]
+        names = self._returned()
         rest = [part for part in self.text.body[:-1] if self._made(part) is None and self._kernel(part) is None]
         simple = all(isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) for part in rest)
         outputs = [name for name in self.made if name not in self.scratch]
         if self.odd or not simple or not all(isinstance(one, ast.Name) and one.id in outputs for one in names):
             return None
-        known = [(name, *self.made[name]) for name in outputs]
-        made = [(shape, torch.empty(shape, device="meta").stride(), dtype) for _, shape, dtype in known]
+        made = [(*self.lies[name], self.made[name][1]) for name in outputs]
         made += [((self.end,), (1,), torch.uint8)] if self.scratch else []
         of = {name: (at, 0) for at, name in enumerate((*self.parameters, *outputs))}
         of |= {name: (len(of), offset) for name, offset in self.offsets.items()}
@@ -143,9 +154,8 @@ class _Straight:
             case ast.Assign([ast.Name(name)]) if name in self.made:
                 if name in self.scratch:
                     return []
-                shape, dtype = self.made[name]
-                strides = torch.empty(shape, device="meta").stride()
-                return [f"{name} = _empty({shape}, {strides}, {self._hold('_type', dtype)})"]
+                shape, strides = self.lies[name]
+                return [f"{name} = _empty({shape}, {strides}, {self._hold('_type', self.made[name][1])})"]
             case ast.Expr(ast.Call() as call) if self._kernel(part) is not None:
                 return self._launch(call)
         assert isinstance(part, (ast.Assign, ast.Expr, ast.Return))

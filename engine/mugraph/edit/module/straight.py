@@ -10,6 +10,8 @@ from mugraph.ir.ran import Ran
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 _BEFORE_FORWARD = ("_call_impl", "_compiled_call_impl")
 """What `torch.nn.Module.__call__` reads of a module before its `forward`."""
+_CONTAINERS = "torch.nn.modules.container"
+"""Its classes have as many parts as stand in `_modules`."""
 _FEW = 4
 """Items of a tuple whose types are compared one by one."""
 
@@ -42,6 +44,9 @@ def lasting(guard: str, modules: Mapping[str, Ran]) -> bool:
             return ast.unparse(module) in modules
         case ast.Compare(left, [ast.Eq() | ast.Is()], [ast.Constant(None)]) if _parameter_of(left) in modules:
             return True
+        case ast.Compare(ast.Call(ast.Name("len"), [module]), [ast.Eq()], [ast.Constant(int())]):
+            held = modules.get(ast.unparse(module))
+            return held is not None and held.library == _CONTAINERS
         case ast.Compare(ast.Attribute(module, name), [ast.Eq()], [right]):
             return _is_plain(name, modules.get(ast.unparse(module))) and not _equal("it", right)[0].startswith(
                 "_equals"

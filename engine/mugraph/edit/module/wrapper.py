@@ -10,6 +10,7 @@ from math import prod
 from mugraph.codegen.dynamic import read_by_shape
 from mugraph.codegen.statements import statements
 from mugraph.edit.module.entry import entry_text, is_direct, on_tensors, tensors_fit
+from mugraph.edit.module.laid import Laid, order_of
 from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import call, function, returns, torch_type
 from mugraph.edit.module.wrapper_sizes import RunSizes
@@ -45,10 +46,14 @@ class Wrapper:
 
 
 def wrapper(
-    plan: RegionPlan, kernels: Mapping[str, KernelSource], module_names: frozenset[str], classes: frozenset[str]
+    plan: RegionPlan,
+    kernels: Mapping[str, KernelSource],
+    module_names: frozenset[str],
+    classes: frozenset[str],
+    laid: Mapping[str, Sequence[Laid | None]],
 ) -> Wrapper:
     """The functions of `plan`. module_names: the module's own globals, which no local name may hide. classes: of the
-    user's file, that are modules'
+    user's file, that are modules'. laid: how what kernels return lies (laid.py)
 
     Raises Rejected when the plan's steps do not produce what the region must.
     """
@@ -63,7 +68,7 @@ def wrapper(
         parameters,
         _reference(plan, parameters, names, sizes),
         _fits(plan, parameters, sizes),
-        _replacement(plan, kernels, parameters, names, sizes),
+        _replacement(plan, kernels, parameters, names, sizes, laid),
         entry_text(plan, module_names, classes),
     )
 
@@ -211,6 +216,7 @@ def _replacement(
     parameters: tuple[str, ...],
     names: Mapping[int, str],
     sizes: RunSizes,
+    laid: Mapping[str, Sequence[Laid | None]],
 ) -> str:
     region = plan.region
     said = [f'"""{region.function}; only where {tensors_fit(plan)} says yes (nothing is checked here)."""']
@@ -221,7 +227,8 @@ def _replacement(
     checked = set(known)  # values whose strides are those that were recorded
     for step in plan.steps:
         if isinstance(step, KernelStep):
-            lines += _kernel_call(plan, step, kernels[step.kernel.name], names, known, checked, sizes)
+            kernel = kernels[step.kernel.name]
+            lines += _kernel_call(plan, step, kernel, names, known, checked, sizes, laid[kernel.name])
             known |= set(step.unit.outputs.values())
             continue
         lines += statements(sizes.calls(step.calls), names, bound)
@@ -266,6 +273,7 @@ def _kernel_call(
     known: set[int],
     checked: set[int],
     sizes: RunSizes,
+    laid: Sequence[Laid | None],
 ) -> list[str]:
     """Lines that call a kernel's operator and leave its outputs as the user's program has them (shape, strides, type).
 
@@ -288,9 +296,9 @@ def _kernel_call(
             arguments.append(f"_laid_out({names[value]}, {sizes.strides(value)})")
     outputs = [step.unit.outputs[tensor.name] for tensor in kernel.outputs]
     lines += call(", ".join(names[value] for value in outputs) + " = ", f"_{kernel.name}", arguments, width=110)
-    for tensor, value in zip(kernel.outputs, outputs, strict=True):
-        order = step.unit.laid.get(value, tuple(range(len(values[value].shape))))
-        lines += _as_recorded(tensor, kernel, values[value], order, names[value], value, sizes)
+    for tensor, value, lies in zip(kernel.outputs, outputs, laid, strict=True):
+        order = order_of(step, value, values[value])
+        lines += _as_recorded(tensor, kernel, values[value], order, names[value], value, sizes, lies)
         checked.add(value)
     return lines
 
@@ -306,16 +314,26 @@ def _addresses_alike(tensor: Tensor, kernel: KernelSource, info: TensorInfo) -> 
 
 
 def _as_recorded(
-    tensor: Tensor, kernel: KernelSource, info: TensorInfo, order: Order, name: str, value: int, sizes: RunSizes
+    tensor: Tensor,
+    kernel: KernelSource,
+    info: TensorInfo,
+    order: Order,
+    name: str,
+    value: int,
+    sizes: RunSizes,
+    lies: Laid | None,
 ) -> list[str]:
     """Lines that turn a kernel's contiguous output, whose dimensions are in this order, into the tensor the program
-    had: later code may view it."""
+    had: later code may view it. lies: how it is returned already"""
     lines: list[str] = []
     shape = tensor.shape(kernel.sizes)
     if prod(shape) != prod(info.shape) or any(s == 0 and d > 1 for d, s in zip(info.shape, info.strides, strict=True)):
         raise Rejected(f"{kernel.name} stores {tensor.name} in another shape than the program's")
     if tensor.dtype != info.dtype:
         lines.append(f"{name} = {name}.to({torch_type(info.dtype)})")
+    if lies is not None:
+        same = _same_strides(info.shape, lies[1], info.strides)
+        return lines if same else [*lines, f"{name} = _laid_out({name}, {sizes.strides(value)})"]
     laid = in_order(order, info.shape)
     strides = contiguous_strides(tensor.dims, kernel.sizes)
     if shape != laid:

@@ -37,7 +37,7 @@ static void dealloc(PyObject *self) {
     Py_TYPE(self)->tp_free(self);
 }
 
-enum { ALIKE, FIT, HELD_KIND, KNOWN, ASKED, LAUNCH, NOW, DONE, KINDS };
+enum { ALIKE, FIT, HELD_KIND, KNOWN, ASKED, GIVEN, LAUNCH, NOW, DONE, KINDS };
 static PyTypeObject kinds[KINDS];
 
 static int is_a(PyObject *one, int kind) { return Py_TYPE(one) == &kinds[kind]; }

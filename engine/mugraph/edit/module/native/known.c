@@ -119,7 +119,20 @@ static PyObject *asked_call(PyObject *self, PyObject *const *given, size_t flags
     return is < 0 ? NULL : PyBool_FromLong(is);
 }
 
-/* Asked(known, which argument) */
+/* The tensors of a region, where nothing has changed that leads to them; None where Python is to look for them. */
+static PyObject *given_call(PyObject *self, PyObject *const *given, size_t flags, PyObject *Py_UNUSED(names)) {
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    PyObject *tensors[REGION], *all = NULL;
+    Known *one = known_of(((Base *)self)->held[0], ((Asked *)self)->at, given, count);
+    if (one && gathered(one, given, count, tensors) && (all = PyTuple_New(one->tensors)))
+        for (int i = 0; i < one->tensors; i++) PyTuple_SET_ITEM(all, i, Py_NewRef(tensors[i]));
+    Py_XDECREF(one);
+    if (all) return all;
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Asked(known, which argument), Given(known, which argument) */
 static PyObject *asked_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
     PyObject *known;
     Py_ssize_t at;
@@ -127,7 +140,7 @@ static PyObject *asked_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUS
     if (at < 0) return PyErr_Format(PyExc_ValueError, "no argument");
     Asked *one = (Asked *)type->tp_alloc(type, 0);
     if (!one) return NULL;
-    one->base.call = asked_call;
+    one->base.call = type == &kinds[GIVEN] ? given_call : asked_call;
     one->at = at;
     keep(one, 0, known);
     return (PyObject *)one;

@@ -10,6 +10,7 @@ static PyTypeObject kinds[KINDS] = {
     [HELD_KIND] = TYPE("Held", Held, held_new, held_dealloc, held_methods),
     [KNOWN] = TYPE("Known", Known, known_new, known_dealloc, NULL),
     [ASKED] = TYPE("Asked", Asked, asked_new, dealloc, NULL),
+    [GIVEN] = TYPE("Given", Asked, asked_new, dealloc, NULL),
     [LAUNCH] = TYPE("Launch", Launch, launch_new, launch_dealloc, NULL),
     [NOW] = TYPE("Now", Now, now_new, dealloc, NULL),
     [DONE] = TYPE("Done", Done, done_new, dealloc, NULL),
