@@ -69,3 +69,77 @@ def test_the_file_takes_the_place_of_a_module_of_its_name(
     with torch.no_grad():
         again.Gated().eval()(torch.randn(4, 8))
     assert log == ["gate"]
+
+
+TURNED = """
+from torch import nn
+from torch.nn import functional as F
+from einops import rearrange
+
+
+# mugraph: x=f32[4, 8, 2]
+class Turned(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(8, 8)
+
+    def forward(self, x):
+        x = rearrange(x, "b c n -> b n c")
+        return F.silu(self.gate(x)) * x
+"""
+
+
+def test_a_library_that_the_file_imports_after_it(tmp_path, names, monkeypatch) -> None:
+    """What sorts imports may put the kernels first. What such a library has is known once the file is there."""
+    from mugraph.research.launching import applied
+
+    path = tmp_path / "turned_later.py"
+    path.write_text(TURNED)
+    assert applied(path, "h100")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names += [path.stem, f"{path.stem}_mugraph"]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "einops"]:
+        monkeypatch.delitem(sys.modules, name)
+    kernels = importlib.import_module(f"{path.stem}_mugraph")
+    assert "einops.einops.rearrange" in kernels._OUTSIDE_NAMES.values()
+    file, asked = importlib.import_module(path.stem), []
+    [guard] = [name for name in vars(kernels) if name.endswith("_fits") and not name.startswith("_")]
+    fits = getattr(kernels, guard)
+    monkeypatch.setattr(kernels, guard, lambda *given: asked.append(given))
+    monkeypatch.setattr(kernels, "_tested_gpu", lambda kind, index: True)
+    monkeypatch.setattr(kernels, "_right_here", lambda *_: True)
+    with torch.no_grad():
+        file.Turned().eval()(torch.randn(4, 8, 2))
+        assert fits(*asked[0])
+        monkeypatch.setattr(file, "rearrange", lambda x, _: x.mT.contiguous())
+        assert not fits(*asked[0])
+
+
+def test_what_is_not_the_librarys_own_is_not_taken_for_it(tmp_path, names, monkeypatch) -> None:
+    """Something has put a function of its own into the library before the file was there."""
+    from mugraph.research.launching import applied
+
+    path = tmp_path / "turned_by_another.py"
+    path.write_text(TURNED)
+    assert applied(path, "h100")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names += [path.stem, f"{path.stem}_mugraph"]
+    for name in [name for name in sys.modules if name.partition(".")[0] == "einops"]:
+        monkeypatch.delitem(sys.modules, name)
+    kernels = importlib.import_module(f"{path.stem}_mugraph")
+    einops = importlib.import_module("einops")
+
+    def rearrange(x: torch.Tensor, _: str) -> torch.Tensor:
+        return x.mT
+
+    monkeypatch.setattr(einops, "rearrange", rearrange)
+    monkeypatch.setattr(sys.modules["einops.einops"], "rearrange", rearrange)
+    file, asked = importlib.import_module(path.stem), []
+    [guard] = [name for name in vars(kernels) if name.endswith("_fits") and not name.startswith("_")]
+    fits = getattr(kernels, guard)
+    monkeypatch.setattr(kernels, guard, lambda *given: asked.append(given))
+    monkeypatch.setattr(kernels, "_tested_gpu", lambda kind, index: True)
+    monkeypatch.setattr(kernels, "_right_here", lambda *_: True)
+    with torch.no_grad():
+        file.Turned().eval()(torch.randn(4, 8, 2))
+        assert not fits(*asked[0])

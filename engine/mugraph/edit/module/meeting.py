@@ -166,6 +166,13 @@ def _named(name: str) -> object:
     return sys.modules.get(name)
 
 
+def _came_since(name: str) -> object:
+    """The same of a library that was imported after this module; None where a function is not the library's own."""
+    found = _named(name)
+    its_own = not isinstance(found, FunctionType) or _root_of(found) == name.partition(".")[0]
+    return found if its_own else None
+
+
 def _find_copies() -> bool:
     """Finds the modules that were made of the file. Whether there were others before."""
     global _copies, _here, _imported
@@ -202,8 +209,10 @@ def _count(modules: dict[str, ModuleType]) -> tuple[int, int]:
 def _names_of(names: dict[str, object]) -> list[_Check]:
     """What must hold of the names of one of those modules."""
     checks = [_Check(names.keys().isdisjoint, _BUILTINS, True, (names,))] if _BUILTINS else []
-    for name, value in _OUTSIDE:
-        checks.append(_Check(_reading(name), names, value, (names,)))
+    for name, dotted in _OUTSIDE_NAMES.items():
+        if _outside[name] is None:
+            _outside[name] = _came_since(dotted)
+        checks.append(_Check(_reading(name), names, _outside[name], (names,)))
     if names is not _here:
         checks += [_Check(_like_here(name), names, True, (names, _here)) for name in _OWN]
     return checks
@@ -282,6 +291,6 @@ def _counts_writes(count: Callable[[dict[Any, Any]], int]) -> bool:
 
 _version = _counter()
 _FUNCTIONS = [check for owner, names in _CALLED_FUNCTIONS.items() for check in _as_they_came(owner, names)]
-_OUTSIDE = [(name, _named(dotted)) for name, dotted in _OUTSIDE_NAMES.items()]
+_outside = {name: _named(dotted) for name, dotted in _OUTSIDE_NAMES.items()}
 _find_copies()
 '''
