@@ -19,7 +19,7 @@ from mugraph.search.schedules.cost import least_us
 from mugraph.solve.pytorch import kept_us, pytorch_us
 from mugraph.targets import Target
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
-from mugraph.tune.against import DIFFERS
+from mugraph.tune.messages import DIFFERS
 from mugraph.units.biases import with_biases_apart, without_biases
 from mugraph.units.layouts import FASTER, WHOLE, Layout, Ranks, turnable
 from mugraph.units.whole_last import channels_last

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mugraph.tune.measure import CALLED, METHOD, Measurer, Refused, Results
-from mugraph.tune.messages import REFUSED, REPLAYS, Agreed, Applied, Compiler, InputSpec, Subject
+from mugraph.tune.messages import DIFFERS, REFUSED, REPLAYS, Agreed, Applied, Compiler, InputSpec, Subject
 from mugraph.tune.statistics import CALLED_DRIFT, DRIFT, Summary, gain
 
 PEERS: Mapping[str, Compiler] = {
@@ -19,7 +19,6 @@ PEERS: Mapping[str, Compiler] = {
 CALLED_PEERS: Mapping[str, Compiler] = {"reduce-overhead": REPLAYS}
 """Those that have a time as a program calls them, and none on the device alone."""
 WITHOUT_GUARDS = "without the guards of its objects"
-DIFFERS = "differs from the original"
 """Said of what runs where it is further from float64 than the code is."""
 
 
@@ -75,9 +74,11 @@ def against_peers(
     *,
     applied: Applied | None = None,
     names: Sequence[str] | None = None,
+    on_its_own: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Measurement:
-    """names: of the peers; None: those of PEERS. applied: what the program calls, once `ours` is applied"""
+    """names: of the peers; None: those of PEERS. applied: what the program calls, once `ours` is applied; on_its_own:
+    whether that is compared with the code on the program's own tensors as well"""
     names = list(PEERS) if names is None else names
     hello = measurer.hello()
     agreed = measurer.agree(ours, eager, inputs)
@@ -91,12 +92,18 @@ def against_peers(
         reason = agreed.reason
     subjects = peer_subjects(eager, names)
     found = measurer.compare_called(
-        [*subjects, ours] if reason is None else subjects, inputs, ours.name, applied, progress=progress
+        [*subjects, ours] if reason is None else subjects,
+        inputs,
+        ours.name,
+        applied,
+        reference=eager if on_its_own else None,
+        progress=progress,
     )
     refused = {name: s.reason for name, s in found.device.items() if isinstance(s, Refused)}
     on_device = _times(found.device, ours.name, names, DRIFT)
-    if reason is None and found.not_entered is not None and REFUSED in found.not_entered:
-        reason = found.not_entered
+    why = found.not_entered or ""
+    if reason is None and (REFUSED in why or why.startswith(DIFFERS)):
+        reason = why
     method = CALLED if found.not_entered is None else f"{CALLED}, {WITHOUT_GUARDS} ({found.not_entered})"
     return Measurement(
         hello.device,

@@ -56,6 +56,12 @@ def agree(
     return max(each, key=lambda agreed: agreed.error / agreed.limit)
 
 
+def agree_on(mine: Function, reference: Function, inputs: Sequence[torch.Tensor]) -> Agreed | Failure:
+    """As `agree`, on these inputs."""
+    each = _compared(mine, reference, inputs)
+    return each if isinstance(each, Failure) else max(each, key=lambda agreed: agreed.error / agreed.limit)
+
+
 _TOO_FEW = Failure("on random inputs there are too few numbers to compare")
 
 

@@ -189,11 +189,13 @@ class Measurer:
         ours: str,
         applied: Applied | None,
         rounds: int = 40,
+        reference: Subject | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> Compared:
         """On the device alone, and as a program calls them; of what replays graphs of its own the second time only.
 
-        applied: what the program calls in place of the subject called `ours`; None where there is no such text
+        applied: what the program calls in place of the subject called `ours`; None where there is no such text.
+        reference: what that is compared with on the program's own tensors
         """
         device, names = self._prepared(subjects, inputs, progress)
         called_only = {one.name for one in subjects if one.compiler == REPLAYS}
@@ -201,7 +203,8 @@ class Measurer:
         called: Results = {}
         why = None
         if ours in names:
-            reply = self._ask(Enter(ours, applied), ENTER_S) if applied is not None else Failure("it has no edit")
+            entry = Enter(ours, applied, reference) if applied is not None else None
+            reply = self._ask(entry, ENTER_S) if entry is not None else Failure("it has no edit")
             why = reply.reason if isinstance(reply, Failure) else None
             if isinstance(reply, Failure) and reply.fatal:  # what was ready is gone with the process
                 _, names = self._prepared([one for one in subjects if one.name in names], inputs, None)

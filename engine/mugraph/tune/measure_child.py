@@ -195,9 +195,16 @@ class _Worker:
 
     def _enter(self, request: Enter) -> Reply:
         from mugraph.tune.program import entered
+        from mugraph.tune.subjects import load
 
         begun = time.perf_counter()
-        self._called[request.name] = entered(request.applied, self._folder, "cuda")
+        found = entered(request.applied, self._folder, "cuda")
+        self._called[request.name] = found.call
+        if request.reference is not None:
+            self._set(request.reference)
+            reason = found.differs(load(request.reference, self._folder))
+            if reason is not None:
+                return Failure(reason)
         return Ok(time.perf_counter() - begun)
 
     def _call_each(self, request: CallEach) -> Reply:

@@ -16,6 +16,7 @@ REPLAYS: Compiler = "reduce-overhead"
 
 
 REFUSED = "refuses the call that it was made for"
+DIFFERS = "differs from the original"
 """Said where a region's test says no of what the user's code passes: its kernels would never run."""
 
 
@@ -126,10 +127,12 @@ class Replay:
 @dataclass(frozen=True, slots=True)
 class Enter:
     """Build what the program calls, with the user's own objects; it can be called under this name from then on, in
-    place of what was prepared under it."""
+    place of what was prepared under it. reference: the region's code, which it is compared with on the tensors that
+    the program has there; None where that is not needed"""
 
     name: str
     applied: Applied
+    reference: Subject | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import importlib.util
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -25,19 +26,53 @@ from mugraph.trace.run.entries import Entry, find_definitions
 from mugraph.trace.run.places import Places
 from mugraph.trace.session import package_of
 from mugraph.trace.syntax.source import Source
-from mugraph.tune.messages import REFUSED, Applied
+from mugraph.tune.agreeing import agree_on
+from mugraph.tune.messages import DIFFERS, REFUSED, Agreed, Applied
 
 
 class NotCalled(Exception):
     """One sentence: why there is no call to time."""
 
 
-def entered(applied: Applied, folder: Path, device: str) -> Callable[[], object]:
-    """The test and the replacement, as the user's code calls them with its own objects. Raises NotCalled, or what the
-    user's code raises."""
+@dataclass(frozen=True)
+class Entered:
+    """call: the test and the replacement, as the user's code calls them with its own objects. kernels: the module that
+    has them; name: of the region"""
+
+    call: Callable[[], object]
+    kernels: ModuleType
+    name: str
+
+    def differs(self, reference: Callable[..., object]) -> str | None:
+        """Why the kernels are further off than the code on the tensors that the program has there: what rounds more
+        than the code does may not matter among random numbers, and matter among the user's. None where they are not,
+        or the tensors cannot be told. reference: the region's code, of its tensors"""
+        which = f"_{self.name}_on_tensors" if hasattr(self.kernels, f"_{self.name}_on_tensors") else self.name
+        usual: Any = getattr(self.kernels, which)
+        seen: list[tuple[torch.Tensor, ...]] = []
+
+        def noting(*tensors: torch.Tensor) -> object:
+            seen.append(tensors)
+            return usual(*tensors)
+
+        setattr(self.kernels, which, noting)
+        try:
+            with torch.no_grad():
+                self.call()
+        finally:
+            setattr(self.kernels, which, usual)
+        if not seen:
+            return None
+        agreed = agree_on(usual, reference, seen[0])
+        if not isinstance(agreed, Agreed) or agreed.passed:
+            return None
+        return f"{DIFFERS} by {agreed.error:.2e}, more than {agreed.limit:.2e}, on the program's own tensors"
+
+
+def entered(applied: Applied, folder: Path, device: str) -> Entered:
+    """What the program calls. Raises NotCalled, or what the user's code raises."""
     kernels, space = _imported(applied, folder)
     fits: Any = getattr(kernels, applied.fits)
-    replacement: Any = getattr(kernels, applied.name)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         given = _given(applied, kernels, space, device)
@@ -45,12 +80,12 @@ def entered(applied: Applied, folder: Path, device: str) -> Callable[[], object]
 
     def call() -> object:
         if fits(*given):
-            return replacement(*given)
+            return getattr(kernels, applied.name)(*given)
         raise refused
 
     with torch.no_grad():
         call()
-    return call
+    return Entered(call, kernels, applied.name)
 
 
 def _said(heard: Sequence[warnings.WarningMessage], name: str) -> str:

@@ -12,7 +12,7 @@ from mugraph.solve.job import RegionJob
 from mugraph.solve.layouts import exactly, takes_tf32
 from mugraph.solve.traced_again import possible_units
 from mugraph.trace.tracer import trace_file
-from mugraph.tune.against import DIFFERS
+from mugraph.tune.messages import DIFFERS
 
 from tests.engine.solve.machine import Machine
 from tests.engine.solve.solving import solved

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from mugraph.pickled import read_frame, write_frame
 from mugraph.tune.messages import (
+    DIFFERS,
     REFUSED,
     Agree,
     Agreed,
@@ -81,7 +82,7 @@ def answer(request: Request, ready: set[str]) -> Reply:
             if subject.name.startswith("once") and _is_new(Path(subject.source) / subject.name):
                 os._exit(11)
             return Failure("no such instruction") if subject.name.startswith("bad") else Ok(0.1)
-        case Enter(name, applied):
+        case Enter(name, applied, reference):
             if applied.text == "die":
                 os._exit(11)
             if applied.text == "refuse":
@@ -89,6 +90,8 @@ def answer(request: Request, ready: set[str]) -> Reply:
             if applied.text == "never":
                 return Failure(f"NotCalled: the guard of model {REFUSED}")
             ready.add(f"entered {name}")
+            if applied.text == "further" and reference is not None:
+                return Failure(f"{DIFFERS} by 2e-3, more than 1e-3, on the program's own tensors")
             return Ok()
         case CallEach(names, rounds):
             missing = set(names) - ready

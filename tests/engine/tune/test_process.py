@@ -222,6 +222,16 @@ def test_what_a_program_calls_is_timed_with_its_guards(monkeypatch: pytest.Monke
     assert never.reason == "NotCalled: the guard of model refuses the call that it was made for"
 
 
+def test_what_differs_on_the_programs_own_tensors_is_not_right(monkeypatch: pytest.MonkeyPatch):
+    named_peers(monkeypatch, eager_9="none")
+    further = replace(APPLIED, text="further")
+    with Measurer(lambda: ChildProcess(FAKE)) as measurer:
+        asked = against_peers(*peers("ours_2"), INPUTS, measurer, applied=further, on_its_own=True)
+        other = against_peers(*peers("ours_2"), INPUTS, measurer, applied=further)
+    assert asked.reason == "differs from the original by 2e-3, more than 1e-3, on the program's own tensors"
+    assert other.reason is None
+
+
 def test_only_the_peers_that_are_asked_for(monkeypatch: pytest.MonkeyPatch):
     named_peers(monkeypatch, eager_9="none", compiled_7="default")
     with Measurer(lambda: ChildProcess(FAKE)) as measurer:

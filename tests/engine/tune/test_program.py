@@ -12,7 +12,7 @@ import pytest
 import torch
 from mugraph.recording.launch import record
 from mugraph.recording.memory import pictured
-from mugraph.tune.messages import Applied
+from mugraph.tune.messages import DIFFERS, Applied
 from mugraph.tune.program import NotCalled, entered
 from mugraph.tune.timing import called_us
 
@@ -69,7 +69,7 @@ def applied(folder: Path, text: str = MODEL, fits: str = "y.shape == (2, 8)") ->
 
 
 def test_the_guard_is_called_with_the_objects_of_the_program(tmp_path: Path) -> None:
-    call = entered(applied(tmp_path), tmp_path, "cpu")
+    call = entered(applied(tmp_path), tmp_path, "cpu").call
     result = call()
     assert isinstance(result, torch.Tensor)
     assert result.shape == (2, 8)
@@ -115,7 +115,7 @@ def test_a_recorded_call_is_made_as_it_was(tmp_path: Path, monkeypatch: pytest.M
     assert record([sys.executable, str(tmp_path / "layer.py")]).status == 0
     fits = "(self.factor, self.weight.dtype, y.stride()) == (5, y.dtype, (1, 2))"
     known = replace(applied(tmp_path, RECORDED, fits), pictures=pictured(tmp_path / "layer.py", RECORDED))
-    assert isinstance(entered(known, tmp_path, "cpu")(), torch.Tensor)
+    assert isinstance(entered(known, tmp_path, "cpu").call(), torch.Tensor)
 
 
 def test_a_guard_that_refuses_is_told(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_of_many_calls_that_which_is_taken(tmp_path: Path) -> None:
     """A block of each stage of a network is called for another size, and the kernels are made for one of them."""
     text = MODEL.replace("        y = x + 1\n", "        y = x + 1 if x.shape[0] == 1 else self(x[:1]) + x + 1\n")
     assert "self(x[:1])" in text
-    call = entered(applied(tmp_path, text), tmp_path, "cpu")
+    call = entered(applied(tmp_path, text), tmp_path, "cpu").call
     assert cast("torch.Tensor", call()).shape == (2, 8)
 
 
@@ -136,6 +136,35 @@ def test_what_the_guard_says_is_told(tmp_path: Path) -> None:
     warned = "__import__('warnings').warn('scaled: its kernel is not used: WRONG')"
     with pytest.raises(NotCalled, match=r"refuses the call that it was made for \(its kernel is not used: WRONG\)"):
         entered(applied(tmp_path, fits=warned), tmp_path, "cpu")
+
+
+@pytest.mark.parametrize(("factor", "passes"), [("1", True), ("1.0001", False)])
+def test_it_is_compared_on_the_tensors_that_the_program_has(factor: str, passes: bool, tmp_path: Path) -> None:
+    """The weight is 3 there, whatever random numbers would be."""
+    text = MODEL.replace("f16", "f32").replace("float16", "float32")
+    known = applied(tmp_path, text)
+    several = f"""
+
+def scaled(self, y):
+    return _scaled_on_tensors(y, self.weight)
+
+
+def _scaled_on_tensors(y, weight):
+    return y * weight * {factor}
+"""
+    known = replace(known, module_text=known.module_text.split("def scaled(")[0] + several)
+    found, seen = entered(known, tmp_path, "cpu"), []
+
+    def reference(y: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        seen.append(weight)
+        return y * weight
+
+    said = found.differs(reference)
+    assert all(bool((weight == 3).all()) for weight in seen)
+    assert [weight.dtype for weight in seen] == [torch.float32, torch.float64]
+    assert (said is None) == passes
+    assert said is None or (said.startswith(DIFFERS) and said.endswith("on the program's own tensors"))
+    assert cast("torch.Tensor", found.call()).shape == (2, 8)
 
 
 def test_code_that_never_comes_to_the_region_is_told(tmp_path: Path) -> None:
@@ -152,7 +181,7 @@ def test_a_region_that_another_entry_runs_is_found(tmp_path: Path) -> None:
     text = MODEL.replace("# mugraph: x=f16[2, 8]\n", "").replace(
         "class Layer", "# mugraph: x=f16[2, 8]\ndef run(x):\n    return Layer()(x)\n\n\nclass Layer"
     )
-    assert isinstance(entered(applied(tmp_path, text), tmp_path, "cpu")(), torch.Tensor)
+    assert isinstance(entered(applied(tmp_path, text), tmp_path, "cpu").call(), torch.Tensor)
 
 
 def test_a_call_is_timed_until_the_device_has_done_it() -> None:
