@@ -21,7 +21,7 @@ _log = logging.getLogger("mugraph.tune")
 Function = Callable[..., object]
 _SPARE = 2
 """Times as much memory as is known to be needed has to be free."""
-_ON_THE_WHOLE = 1.2
+_ON_THE_WHOLE = 1.3
 """How much larger the errors may be than the code's own in the root mean square, which is nearly the same for another
 order of sums. Three products rounded to tf32 are further off where the code rounds one of them."""
 _ENOUGH = 0.5
