@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -27,9 +26,9 @@ with torch.no_grad():
 
 
 @pytest.fixture
-def folder(gated_file: Path, maker, source, part) -> Iterator[Path]:
+def folder(gated_file: Path, maker, source, part) -> Path:
     apply_files(gated_file, [maker.plan(source, part)], maker.kernels)
-    yield gated_file.parent
+    return gated_file.parent
 
 
 def test_the_compiler_is_imported_where_it_is_used(folder: Path) -> None:
