@@ -58,3 +58,10 @@ def test_what_is_told_is_what_is_learnt(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert not owned.are_wanted(), "PyTorch is imported here"
     owned.learn(tmp_path / "result.json")
     assert owned.names() == own
+
+
+def test_one_process_tells_another(unknown: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert owned.known() is None
+    owned.take({"torch": frozenset({"relu"})})
+    assert not owned.are_wanted()
+    assert owned.known() == {"torch": frozenset({"relu"})}

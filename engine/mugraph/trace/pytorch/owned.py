@@ -35,6 +35,17 @@ def are_wanted() -> bool:
     return _known is None and "torch" not in sys.modules
 
 
+def known() -> Names | None:
+    """None where they are wanted."""
+    return None if are_wanted() else names()
+
+
+def take(told: Names) -> None:
+    """What another process has learnt."""
+    global _known
+    _known = _known or told
+
+
 def beside(result: Path) -> Path:
     """The file for them beside that of a trace."""
     return result.with_name("names.json")
