@@ -16,7 +16,9 @@ PYTEST_WORKERS ?= 2
 demo: $(VENV)/.installed
 	$(BIN)/mugraph optimize samples/rmsnorm_linear.py
 
+# Hundreds of processes import the engine: none of them compiles it anew, also where PYTHONDONTWRITEBYTECODE is set.
 test: $(VENV)/.installed-dev
+	$(BIN)/python -m compileall -q engine server
 	$(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -m "not gpu" tests
 
 test-gpu: $(VENV)/.installed-dev

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
+from mugraph import one_thread, sharing
 from mugraph.trace import tracer
 from mugraph.verification import float_test
 
@@ -18,6 +21,25 @@ from tests.support.searched import Searched, searching
 # A shell that runs us in the background makes its children deaf to Ctrl-C, and ours would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+BESIDE = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+"""Processes that run tests. They share the machine as runs of `mugraph bench files --jobs` do: what each starts takes
+no processor from the others."""
+if BESIDE > 1:
+    os.environ.setdefault(sharing.VARIABLE, f"{BESIDE}:")
+    os.environ.update(one_thread.beside_others(os.environ, max(1, sharing.processors() // BESIDE)))
+
+
+def pytest_collection_finish() -> None:
+    """What is there now, thousands of tests and PyTorch, stays: nobody need look through it for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def whole_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Engines and command lines that a test starts have as many processes as where they are alone."""
+    monkeypatch.delenv(sharing.VARIABLE, raising=False)
 
 
 @pytest.fixture(scope="session")

@@ -179,6 +179,7 @@ def main() -> None:
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)  # what programs print is no answer
         patch_interpreter()
+        sys.dont_write_bytecode = False  # each fork imports the same files, of which the runtime is long to compile
         changes = all_changes()
         torch.compile(torch.sin, backend="aot_eager")(torch.ones(3))  # what is imported at its first use
         torch.compiler.reset()

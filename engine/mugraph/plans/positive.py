@@ -47,7 +47,7 @@ def below_roots(program: TensorProgram) -> frozenset[str]:
             below = waiting.pop()
             if below.kind is Kind.LOAD:
                 found.add(below.tensor)
-            elif below.kind in (Kind.ADD, Kind.MUL, Kind.DIV):
+            elif below.kind.shifted_by or below.kind.scaled_by:
                 operands_ = [made[name] for name in below.inputs]
                 others = [one for one in operands_ if one.kind is not Kind.CONST]
                 if len(others) == 1 and all(one.value > 0 for one in operands_ if one.kind is Kind.CONST):

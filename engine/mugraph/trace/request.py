@@ -9,7 +9,7 @@ from mugraph.trace.picture import Picture
 
 class Request(msgspec.Struct, frozen=True):
     """source: the text to trace if it is not what the file holds. recorded, pictures: calls of a run, in words and as
-    they were. check: run on real tensors and replay each region."""
+    they were. check: run on real tensors and replay each region. names: tell the names of PyTorch's functions."""
 
     path: str
     source: str | None = None
@@ -17,3 +17,4 @@ class Request(msgspec.Struct, frozen=True):
     recorded: dict[str, dict[str, str]] | None = None
     pictures: dict[str, Picture] = {}
     check: bool = False
+    names: bool = False

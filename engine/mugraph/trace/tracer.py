@@ -19,6 +19,7 @@ from mugraph.scratch import inside, scratch
 from mugraph.trace import forked
 from mugraph.trace.codec import trace_from_json
 from mugraph.trace.picture import Picture
+from mugraph.trace.pytorch import owned
 from mugraph.trace.report import without_running
 from mugraph.trace.request import Request
 from mugraph.trace.run.entries import RecordedShapes, find_definitions
@@ -68,7 +69,8 @@ def trace_file(
     if not definitions.entries:
         return without_running(full, definitions, qualname)
     recorded = {name: dict(shapes) for name, shapes in (recorded_shapes or {}).items()}
-    return _in_child(Request(full, text, qualname, recorded, dict(pictures or {}), check), timeout_s)
+    asked = Request(full, text, qualname, recorded, dict(pictures or {}), check, owned.are_wanted())
+    return _in_child(asked, timeout_s)
 
 
 def begin() -> None:
@@ -85,6 +87,8 @@ def _in_child(request: Request, timeout_s: float) -> Trace:
         status = _status((str(asked), str(result)), said, folder, timeout_s)
         if status is None:
             return Trace(request.path, errors=(f"{name} was still running after {timeout_s:g} s and was stopped",))
+        if request.names:
+            owned.learn(result)
         lines = pass_on(said.read_text(errors="replace").strip().split("\n"))
         if result.exists():
             return trace_from_json(result.read_bytes())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 from mugraph.ops.algebra.registry import entries
+from mugraph.trace.pytorch import owned
 
 NEEDED = ("mugraph.trace.codec", "mugraph.trace.session")
 """What `child.main` imports, and PyTorch with it."""
@@ -16,6 +17,7 @@ def warm_up() -> None:
     for name in NEEDED:
         importlib.import_module(name)
     entries()
+    owned.names()
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
 

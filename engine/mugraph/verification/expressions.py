@@ -41,6 +41,7 @@ from mugraph.verification.polynomials import (
     Power,
     Unproved,
     Work,
+    as_power,
     atom,
     common,
     content,
@@ -195,7 +196,7 @@ class Expressions:
                 self._powers[which] = Expression({monomial: Fraction(1)}, a.divisors)
                 self._positive.add(which)
                 self._values[which] %= Q
-            found = joined(found, ((which, _power(coefficient)),))
+            found = joined(found, ((which, as_power(coefficient)),))
         return Expression({found: Fraction(1)})
 
     def log(self, a: Expression) -> Expression:
@@ -331,7 +332,7 @@ class Expressions:
         return found
 
     def _power(self, which: int, power: int) -> Expression:
-        return Expression(self._reduced(((which, power),), Fraction(1)))
+        return Expression(dict([self._reduced(((which, power),), Fraction(1))]))
 
     def _root(self, of: Fraction) -> Expression:
         """Of a positive rational."""
@@ -352,7 +353,7 @@ class Expressions:
                 found = self.mul(found, self.constant(Constant(1, ((base, 1),))))
         return found
 
-    def _reduced(self, monomial: Monomial, coefficient: Fraction) -> Polynomial:
+    def _reduced(self, monomial: Monomial, coefficient: Fraction) -> tuple[Monomial, Fraction]:
         """Without squares of roots."""
         if self._roots and any(which in self._roots and power not in (0, 1) for which, power in monomial):
             kept: list[tuple[int, Power]] = []
@@ -364,16 +365,19 @@ class Expressions:
                 if power:
                     kept.append((which, power))
             monomial = tuple(kept)
-        return {monomial: coefficient}
+        return monomial, coefficient
 
     def _product(self, a: Polynomial, b: Polynomial) -> Polynomial:
         self._work.spend(len(a) * len(b))
         total: dict[Monomial, Fraction] = {}
         for left, one in a.items():
             for right, other in b.items():
-                for monomial, coefficient in self._reduced(joined(left, right), one * other).items():
-                    total[monomial] = total.get(monomial, Fraction(0)) + coefficient
-        return self._work.kept({monomial: coefficient for monomial, coefficient in total.items() if coefficient})
+                monomial, coefficient = self._reduced(joined(left, right), one * other)
+                found = total.get(monomial)
+                total[monomial] = coefficient if found is None else found + coefficient
+        if not all(total.values()):
+            total = {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
+        return self._work.kept(total)
 
     def _times(self, above: Polynomial, factors: Counter[int]) -> Polynomial:
         for which, power in factors.items():
@@ -430,10 +434,6 @@ class Expressions:
 _BASE = 4
 """Of the values of exponentials: its powers modulo P are Q different numbers."""
 _TRIED = 1 << 12
-
-
-def _power(coefficient: Fraction) -> Power:
-    return coefficient.numerator if coefficient.denominator == 1 else coefficient
 
 
 def _is_number(a: Expression) -> bool:

@@ -3,18 +3,35 @@ in (proof.py)."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from math import gcd, lcm
 
 Power = int | Fraction
 Monomial = tuple[tuple[int, Power], ...]
-"""(atom, power), sorted by atom; no power is 0."""
+"""(atom, power), sorted by atom; no power is 0. One that is no whole number is a `_Part`."""
 Polynomial = Mapping[Monomial, Fraction]
 """Monomial -> its coefficient; none is 0. Never changed once made."""
 
 ZERO: Polynomial = {}
 ONE: Polynomial = {(): Fraction(1)}
+
+
+class _Part(Fraction):
+    """A power that is no whole number. Monomials are keys, and the hash of a fraction takes longer than their product:
+    it is computed once."""
+
+    __slots__ = ("_hash",)
+
+    def __new__(cls, numerator: int, denominator: int) -> _Part:
+        part = super().__new__(cls, numerator, denominator)
+        part._hash = Fraction.__hash__(part)
+        return part
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 class Unproved(Exception):
@@ -44,7 +61,7 @@ def number(value: Fraction) -> Polynomial:
 
 
 def atom(which: int, power: Power = 1) -> Polynomial:
-    return {((which, power),): Fraction(1)}
+    return {((which, as_power(power)),): Fraction(1)}
 
 
 def plus(a: Polynomial, b: Polynomial) -> Polynomial:
@@ -68,18 +85,45 @@ def joined(a: Monomial, b: Monomial) -> Monomial:
     """The product of two monomials."""
     if not a or not b:
         return a or b
+    if len(a) < len(b):
+        a, b = b, a
+    return _with_few(a, b) if len(a) >= _MANY * len(b) else _with_many(a, b)
+
+
+def _with_many(a: Monomial, b: Monomial) -> Monomial:
     powers = dict(a)
     for which, power in b:
-        powers[which] = powers.get(which, 0) + power
-    return tuple(sorted((which, _whole(power)) for which, power in powers.items() if power))
+        before = powers.get(which)
+        if before is None:
+            powers[which] = power
+        elif both := before + power:
+            powers[which] = as_power(both)
+        else:
+            del powers[which]
+    return tuple(sorted(powers.items()))
+
+
+def _with_few(a: Monomial, b: Monomial) -> Monomial:
+    """Each of the few is put in its place."""
+    found, at = list(a), 0
+    for factor in b:
+        which, power = factor
+        at = bisect_left(found, (which,), at)
+        if at == len(found) or found[at][0] != which:
+            found.insert(at, factor)
+        elif both := found[at][1] + power:
+            found[at] = which, as_power(both)
+        else:
+            del found[at]
+    return tuple(found)
 
 
 def raised(a: Monomial, power: Power) -> Monomial:
-    return tuple((which, _whole(own * power)) for which, own in a)
+    return tuple((which, as_power(own * power)) for which, own in a)
 
 
 def half(power: Power) -> Power:
-    return _whole(Fraction(power, 2))
+    return as_power(Fraction(power, 2))
 
 
 def content(*polynomials: Polynomial) -> Fraction:
@@ -103,5 +147,13 @@ def leading(a: Polynomial) -> Fraction:
     return a[min(a)]
 
 
-def _whole(power: Power) -> Power:
-    return power.numerator if power.denominator == 1 else power
+def as_power(power: Power) -> Power:
+    """The same, as monomials have it."""
+    if power.denominator == 1:
+        return power.numerator
+    return power if type(power) is _Part else _part(power.numerator, power.denominator)
+
+
+_part = lru_cache(1 << 12)(_Part)
+_MANY = 8
+"""Times as many factors: then sorting all of them again takes longer than looking for the places of the others."""

@@ -10,6 +10,7 @@ import logging
 import os
 import pickle
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mugraph.events import Event
@@ -86,7 +87,8 @@ class Tracing:
 @dataclass(frozen=True)
 class TracedFile:
     """text, state: what was traced. ways: by region, where it is not of the way that took longest. heads: function ->
-    where its `def` stands. applied: positions of regions in code that kernels replace already."""
+    where its `def` stands. applied: positions of regions in code that kernels replace already. names: of PyTorch's
+    functions, where they have become known: the front writes kernel modules, and never imports PyTorch."""
 
     job: int
     text: str
@@ -96,6 +98,7 @@ class TracedFile:
     heads: dict[str, Range]
     applied: frozenset[int]
     seconds: float
+    names: Mapping[str, frozenset[str]] | None = None
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from mugraph.store import Store
 from mugraph.store.place import cache_folder
 from mugraph.store.results import FILE
 from mugraph.trace.forked import process_id
+from mugraph.trace.pytorch import owned
 from mugraph.trace.syntax.definitions import definitions, name_range
 from mugraph.trace.syntax.source import Source
 from mugraph.trace.tracer import begin
@@ -86,6 +87,7 @@ class Runner:
         self._current: int | None = None
         self._stopped: set[int] = set()
         self._lock = threading.Lock()
+        self._has_told_names = False
 
     def serve(self) -> None:
         began = time.monotonic()
@@ -177,7 +179,9 @@ class Runner:
         if not self._is_stopped(order.job):
             trace, state = found.trace, all_ways if order.all_ways else state
             heads, applied, seconds = _heads(text, trace), _applied(text, trace), time.monotonic() - began
-            self._say(TracedFile(order.job, text, state, trace, dict(found.ways), heads, applied, seconds))
+            names = None if self._has_told_names else owned.known()
+            self._has_told_names = self._has_told_names or names is not None
+            self._say(TracedFile(order.job, text, state, trace, dict(found.ways), heads, applied, seconds, names))
 
     def _search(self, order: SearchTrace) -> Ended:
         device = detect()

@@ -22,6 +22,7 @@ from mugraph.protocol.values import Priority
 from mugraph.recording.memory import seen
 from mugraph.recording.ways import Way
 from mugraph.recording.withheld import withhold
+from mugraph.trace.pytorch import owned
 from mugraph.tune.device import Device
 from mugraph.worker.documents import Known, Text
 from mugraph.worker.frames import (
@@ -227,6 +228,8 @@ class Schedule:
 
     def _traced(self, job: Job, word: TracedFile) -> None:
         assert self.device is not None
+        if word.names is not None:
+            owned.take(word.names)
         text = Text(job.uri, job.version, word.text, word.state)
         calls = seen(Path(job.request.document.path).absolute(), word.text)
         trace = withhold(word.trace, word.text, calls, gpu=self.device.kind == "gpu")

@@ -59,16 +59,26 @@ SETTINGS = [
     ('torch.backends.cudnn.conv.fp32_precision = "ieee"', False, False),
 ]
 
+EACH = """\
+import os, sys, torch, runtime
+for setting in sys.argv[1:]:  # each in a process of its own, that has set nothing yet
+    child = os.fork()
+    if child == 0:
+        exec(setting)
+        print(f"{setting}: {[runtime._takes_tf32(one) for one in ('cudnn', 'cublas')]}", flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, setting
+"""
+
 
 def test_it_is_told_whichever_way_it_was_set(tmp_path: Path) -> None:
     (tmp_path / "runtime.py").write_text(
         f"_SOURCE, _CAPABILITY, _RAN, _REGIONS, _PATHS, _CALLED_FUNCTIONS = '', (8, 0), {{}}, {{}}, {{}}, {{}}\n"
         f"_OUTSIDE_NAMES, _BUILTINS, _OWN, _CASES, _TF32 = {{}}, frozenset(), [], {{}}, {{}}\n{RUNTIME}"
     )
-    for setting, cudnn, cublas in SETTINGS:
-        code = f"import torch, runtime\n{setting}\nprint([runtime._takes_tf32(one) for one in ('cudnn', 'cublas')])"
-        said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-        assert said.stdout.strip() == str([cudnn, cublas]), setting
+    run = [sys.executable, "-c", EACH, *(setting for setting, _, _ in SETTINGS)]
+    said = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert said == [f"{setting}: {[cudnn, cublas]}" for setting, cudnn, cublas in SETTINGS]
 
 
 def rounded(x: torch.Tensor) -> torch.Tensor:

@@ -14,6 +14,7 @@ from mugraph.protocol.values import Document
 
 from .conftest import Engine, document, gone, lives, quick
 
+pytestmark = pytest.mark.usefixtures("whole_machine")
 BUSY = """
 import torch
 

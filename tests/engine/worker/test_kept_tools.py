@@ -26,6 +26,7 @@ from mugraph.worker.runner_process import Heard, RunnerGone, RunnerProcess
 
 from .conftest import Engine, document, gone, lives, quick
 
+pytestmark = pytest.mark.usefixtures("whole_machine")
 T = TypeVar("T")
 
 TWO = """

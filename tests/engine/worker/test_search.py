@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 from mugraph.protocol import messages as m
 from mugraph.protocol.values import Document, TextEdit
@@ -98,6 +99,8 @@ def test_a_sample_from_finding_to_pictures(engine: Engine, sample: Document):
 
     edit = engine.ask(m.PrepareEdit(engine.id(), above, [best.key]), m.Edit)
     assert applied(above.text or "", edit.edits) == "# one more line\n" + preview.after
+    front = psutil.Process(engine.pid)
+    assert not any("libtorch" in one.path for one in front.memory_maps()), "it writes kernels, and imports no PyTorch"
     report = engine.ask(m.AskReport(engine.id()), m.Report)
     assert "torch.matmul" not in repr(report)
     assert report.errors == []

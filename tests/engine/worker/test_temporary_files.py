@@ -10,6 +10,7 @@ from mugraph.protocol.temporary import VARIABLE
 
 from .conftest import Start, document, quick
 
+pytestmark = pytest.mark.usefixtures("whole_machine")
 TEXT = """
 import torch
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from mugraph.edit.module.carried import EVIDENCE, carried_text, sealed
@@ -55,14 +56,11 @@ def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
                 pass
 
 
-MODULE_NAMES = frozenset(_bound(ast.parse(PRELUDE + RUNTIME).body)) | {
-    *TABLES,
-    VARIABLE,
-    EVIDENCE,
-    "_CASES",
-    "_path",
-    "_trouble",
-}
+@cache
+def _module_names() -> frozenset[str]:
+    """What every kernel module binds. Asked when one is written: the runtime is long to read."""
+    bound = _bound(ast.parse(PRELUDE + RUNTIME).body)
+    return frozenset((*bound, *TABLES, VARIABLE, EVIDENCE, "_CASES", "_path", "_trouble"))
 
 
 def module_text(
@@ -93,7 +91,7 @@ def module_text(
     source = edited if edited is not None else _read(original_path)
     classes = module_classes(source)
     plans = [with_looked_up(plan, source) for plan in plans]
-    names = MODULE_NAMES | _global_names(plans, used)
+    names = _module_names() | _global_names(plans, used)
     laid = laid_results(plans, kernels)
     wrappers = [wrapper(plan, kernels, names, classes, laid) for plan in plans]
     capability = figures_of(target or TARGETS["cpu"]).capability
@@ -111,9 +109,10 @@ def module_text(
     sections += [_cases(plans), tables(plans, original_path.name, capability, edited, classes)]
     if record is not None:
         sections += [carried_text(plans), record_text(record).rstrip()]
-    sections += [(RUNTIME if alone else LOADER).rstrip(), OPERATORS + "\n\n\n".join(operators), END.rstrip()]
-    text = _joined(sections)
-    ast.parse(text)  # a kernel's text that is no Python must not reach a user's disk
+    after = [OPERATORS + "\n\n\n".join(operators), END.rstrip()]
+    for own in (sections, after):  # a kernel's text that is no Python must not reach a user's disk
+        ast.parse(_joined(own))
+    text = _joined([*sections, (RUNTIME if alone else LOADER).rstrip(), *after])
     return text if record is None else sealed(text)
 
 
@@ -174,7 +173,7 @@ def _global_names(plans: Sequence[RegionPlan], kernels: Sequence[KernelSource]) 
         for text in (kernel.jit, kernel.launcher):
             bound += [(name, ast.dump(node)) for node in ast.parse(text).body for name in _binds(node)]
         bound += [(f"{prefix}_{kernel.name}", kernel.name) for prefix in ("_made_by", "")]
-    meanings: dict[str, str] = dict.fromkeys(MODULE_NAMES, "")
+    meanings: dict[str, str] = dict.fromkeys(_module_names(), "")
     for name, meaning in bound:
         if meanings.setdefault(name, meaning) != meaning:
             raise Rejected(f"the kernel module would use the name {name} for two things")

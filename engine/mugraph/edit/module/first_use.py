@@ -7,7 +7,7 @@ FIRST_USE = '''\
 _right: dict[tuple[str, int | None], bool] = {}
 
 
-@torch.compiler.assume_constant_result
+@_constant
 def _right_here(name: str, kind: str, index: int | None) -> bool:
     """Whether a region's kernels agree with its PyTorch code on this GPU, because compilers err: tried once, at their
     first use, unless they were tested on such a GPU with this Triton."""

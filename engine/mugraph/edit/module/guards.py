@@ -111,7 +111,7 @@ _CODE = {what: _Ran(**ran) for what, ran in _RAN.items()}
 _HIDING = {what: frozenset(ran.methods) | ran.members for what, ran in _CODE.items()}
 
 
-@torch.compiler.assume_constant_result
+@_constant
 def _same_code(region: str, *things: object) -> bool:
     """Whether classes and functions have the code that was analysed, PyTorch is as it came (no hooks on all modules,
     none of the functions replaced that regions call), and the file's names mean what they meant."""
@@ -320,7 +320,7 @@ def _is_object(thing: object, what: str) -> bool:
     return _unchanged(type(thing), what) and not _hides(getattr(thing, "__dict__", {}), _HIDING[what])
 
 
-@torch.compiler.assume_constant_result
+@_constant
 def _unchanged(kind: type, what: str) -> bool:
     """Whether a class runs the code that was analysed."""
     for read, thing, expected, _ in _known(kind, what):
@@ -329,7 +329,7 @@ def _unchanged(kind: type, what: str) -> bool:
     return True
 
 
-@torch.compiler.assume_constant_result
+@_constant
 def _inside(function: object, test: Callable[[Any], bool]) -> bool:
     """What must hold of variables that a function has from those around it."""
     return test(function)
@@ -350,7 +350,7 @@ _OPERATIONS = __OPERATIONS__
 _NO_TF32 = os.environ.get("NVIDIA_TF32_OVERRIDE") == "0"
 
 
-@torch.compiler.assume_constant_result
+@_constant
 def _takes_tf32(setting: str) -> bool:
     """Whether PyTorch lets what cuDNN or cuBLAS multiplies take TF32, as a kernel does. What is set by `fp32_precision`
     may not be read by `allow_tf32`."""
@@ -377,7 +377,7 @@ def _equals(value: object, constant: object) -> bool:
     return value == constant
 
 
-@torch.compiler.assume_constant_result
+@_constant
 def _is_the(thing: object, name: str) -> bool:
     """Whether something is what a library has under a name."""
     return thing is _named(name)

@@ -61,6 +61,10 @@ class _Doubles(TorchDispatchMode):
         self.random, self.usual = random, usual
         self.multiplied = {getattr(_aten, name): at for one in settings for name, at in _MULTIPLIED[one].items()}
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled here, and to hide from PyTorch's compiler would import it
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if self.random is not None and func.overloadpacket in self.multiplied:
             args = list(args)

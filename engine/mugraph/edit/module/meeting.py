@@ -186,7 +186,7 @@ def _find_copies() -> bool:
     return _copies != before and bool(before)
 
 
-@torch.compiler.assume_constant_result
+@_constant
 def _find_file() -> bool:
     """Whether the names of the file are known. A compiler that follows the test could not look for them."""
     if type(_here) is _Unknown:

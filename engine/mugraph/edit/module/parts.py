@@ -31,6 +31,7 @@ import importlib
 import inspect
 import itertools
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -71,7 +72,29 @@ _places: dict[torch.device, tuple[str, int | None]] = {}
 _gpus: dict[int | None, bool] = {}
 
 
-@torch.compiler.assume_constant_result
+def _only_marked() -> bool:
+    """Whether `torch.compiler.assume_constant_result` does nothing but set a mark, in this version of PyTorch."""
+    try:
+        text = Path(torch.__file__).with_name("_dynamo").joinpath("decorators.py").read_text(encoding="utf-8")
+    except (OSError, TypeError, ValueError):
+        return False
+    return re.search(_MARKING, text) is not None
+
+
+_MARKING = r"\\ndef assume_constant_result\\(fn\\):.*\\n    fn\\._dynamo_marked_constant = True.*\\n    return fn\\n"
+_mark_only = "torch._dynamo" not in sys.modules and _only_marked()
+
+
+def _constant(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What it says while torch.compile reads a program is a constant there. PyTorch's own decorator would import the
+    compiler, which takes seconds and which most programs do without."""
+    if not _mark_only:
+        return torch.compiler.assume_constant_result(function)
+    function._dynamo_marked_constant = True
+    return function
+
+
+@_constant
 def _tested_gpu(kind: str, index: int | None) -> bool:
     """Whether the device is an NVIDIA GPU of the compute capability that the kernels were made for."""
     if kind != "cuda" or not _TRITON or torch.version.hip is not None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from mugraph.edit.module.entry import paths_of, things_of
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ran import Code, Ran, together
 from mugraph.plans.plan import RegionPlan
 from mugraph.plans.tf32 import asked
+from mugraph.trace.pytorch import owned
 from mugraph.trace.syntax.definition_text import imported_names, text_of
 from mugraph.trace.syntax.definitions import definitions
 from mugraph.trace.syntax.source import Source
@@ -125,19 +125,6 @@ def _definitions(edited: str | None) -> tuple[Mapping[str, str], frozenset[str]]
     return found, imported_names(source.tree)
 
 
-def _owners() -> Mapping[str, Collection[str]]:
-    """The names that PyTorch's modules of functions have, and its tensors."""
-    import torch  # takes seconds, and whoever imports this file may have to start a process first
-
-    found = {
-        "torch": torch,
-        "torch.nn.functional": torch.nn.functional,
-        "torch._C._nn": sys.modules["torch._C._nn"],
-        "Tensor": torch.Tensor,
-    }
-    return {owner: frozenset(dir(space)) for owner, space in found.items()}
-
-
 _OPERATORS = {"div": "truediv", "true_divide": "truediv", "multiply": "mul", "subtract": "sub", "negative": "neg"}
 
 
@@ -159,7 +146,7 @@ def _functions(plans: Sequence[RegionPlan]) -> Mapping[str, tuple[str, ...]]:
     name are included, since one may stand behind the other: `F.layer_norm` calls `torch.layer_norm`, `a * b` is
     `Tensor.mul`."""
     owners: dict[str, dict[str, None]] = {}
-    spaces = _owners()
+    spaces = owned.names()
     for plan in plans:
         for call in plan.region.calls:
             owner, _, name = call.target.removesuffix(".__get__").rpartition(".")
