@@ -24,6 +24,8 @@ DTYPES: dict[str, torch.dtype] = {name: getattr(torch, one.torch) for name, one 
 Function = Callable[..., object]
 _RECORDED = 4
 """Calls after which its graphs are recorded: it compiles, warms up, records and replays."""
+_LEAST = 2.0**-10
+"""Of numbers without a sign: among millions of float16 some would be zeros, which have no logarithm."""
 _PART = 1 << 26
 """Elements that are compared at once."""
 
@@ -49,7 +51,9 @@ def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
         places = torch.randint(high, (count,), generator=generator, device=generator.device)
         return places.to(DTYPES[spec.dtype]).as_strided(spec.shape, spec.strides)
     values = torch.randn(count, generator=generator, device=generator.device, dtype=torch.float32)
-    storage = ((values.abs_() if spec.positive else values) * spec.scale).to(DTYPES[spec.dtype])
+    if spec.positive:
+        values = values.abs_().add_(_LEAST)
+    storage = (values * spec.scale).to(DTYPES[spec.dtype])
     return storage.as_strided(spec.shape, spec.strides)
 
 

@@ -81,6 +81,13 @@ def test_variances_that_pytorchs_own_calls_read(tmp_path: Path) -> None:
 def test_they_are_drawn_without_a_sign() -> None:
     generator = torch.Generator().manual_seed(0)
     drawn = make_input(InputSpec((64,), (1,), "f32", 0.5, positive=True), generator)
-    assert bool((drawn >= 0).all())
+    assert bool((drawn > 0).all())
     assert 0.3 < float(drawn.square().mean().sqrt()) < 0.7
     assert bool((make_input(InputSpec((64,), (1,), "f32", 0.5), generator) < 0).any())
+
+
+def test_none_of_millions_is_zero() -> None:
+    """Of float16 numbers below 2^-25 are."""
+    generator = torch.Generator().manual_seed(0)
+    drawn = make_input(InputSpec((1 << 26,), (1,), "f16", 0.35, positive=True), generator)
+    assert float(drawn.min()) > 0

@@ -15,7 +15,7 @@ def _drawn(name: str, kind: str, device: torch.device, random: torch.Generator) 
         _filled(tensor, deviation, random)
         if kind != "ordinary" and _is_wide(dtype) and isinstance(deviation, float) and tensor.dim() > 1:
             _made_special(tensor, kind, deviation, not inputs, random)
-        inputs.append(tensor.abs_() if positive else tensor)  # a root is taken of it
+        inputs.append(tensor.abs_().add_(2**-10) if positive else tensor)  # a root or a logarithm is taken of it
     return inputs
 
 
