@@ -27,7 +27,6 @@ from torch import Tensor
 
 from mugraph import child_log
 from mugraph.freed_memory import give_back, keep_freed_memory
-from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.orphan import end_with_parent
@@ -251,22 +250,13 @@ class _Beside:
 
 
 def _even(program: TensorProgram) -> float:
-    """A relative error that all of an output may share. Tensor cores cut off what they add up. And where nothing is
-    added up, few different numbers go in: normal ones of float16 are some thousands, and all that have one share its
-    rounding, which does not even out among billions."""
+    """A relative error that all of an output may share. Tensor cores cut off what they add up."""
     longest = max(
         (prod(program.sizes[a] for a in op.over) for op in program.ops if op.kind.reduces or op.kind.scans), default=1
     )
     on_cores = any(EPSILON[tensor.dtype] > SINGLE for tensor in program.tensors) or any(op.tf32 for op in program.ops)
     cut = longest / 32 if on_cores else longest**0.5
-    mixes = any(op.kind.reduces or op.kind.scans for op in program.ops)
-    coarsest = max((EPSILON[tensor.dtype] for tensor in program.tensors if tensor.dtype in COMPUTED), default=SINGLE)
-    return SINGLE * (8 + cut) + (_FEW_NUMBERS * coarsest if coarsest > SINGLE and not mixes else 0.0)
-
-
-_FEW_NUMBERS = 0.05
-"""Of a rounding's largest error: softsign of float16, rounded to nearest, is too small by 0.017 of it, and gelu and
-silu of bfloat16 are off by 0.02 to 0.03."""
+    return SINGLE * (8 + cut)
 
 
 @dataclass

@@ -131,8 +131,15 @@ class Compared:
 
     def _leaning(self, ours: Tensor) -> str | None:
         """The part of the errors that is proportional to the numbers (a factor), or the same everywhere (an offset):
-        its distance from zero, compared with the distance in the draws."""
-        draws, eager = [self._scaled(draw) for draw in self.draws], self._scaled(self.eager)
+        its distance from zero, compared with the distance in the draws, and with that of right results.
+
+        What is rounded to nearest may lean in types of 16 bits: equal numbers are rounded alike, and a row's constant
+        that is less than half a unit of what it is added to is lost in all of the row.
+        """
+        draws, right = [self._scaled(draw) for draw in self.draws], [self._scaled(self.eager)]
+        if self.dtype.itemsize < torch.float32.itemsize:
+            nearest = self.exact.to(self.dtype).to(torch.float64)
+            right.append(self._scaled(torch.where(nearest.isfinite(), nearest, self.exact)))
         size = torch.where(self._known, self.exact, 0.0) / self._spread
         ones = torch.where(self._known, 1.0, 0.0).to(size.dtype)
         for what, along in (("too large by the factor 1 + ", size), ("too large by ", ones)):
@@ -142,18 +149,20 @@ class Compared:
                 if count < _FEW:
                     continue
                 weight = _means(along.square(), dim).clamp_min(1e-300) * count
-                lean, eager_lean, *others = (_means(one * along, dim) * count / weight for one in (ours, eager, *draws))
+                lean, *leans = (_means(one * along, dim) * count / weight for one in (ours, *right, *draws))
+                rights, others = torch.stack(leans[: len(right)]), leans[len(right) :]
                 spread = float(torch.stack([x.square() * weight for x in others]).mean().sqrt())
                 shared = max(shared, spread)
-                allowed = torch.maximum(EAGER * eager_lean.abs(), _LEANING * max(spread, 1.0) * weight.rsqrt())
+                allowed = torch.maximum(EAGER * rights.abs().amax(0), _LEANING * max(spread, 1.0) * weight.rsqrt())
                 excess = lean.abs() - even - allowed
                 if float(excess.max()) > 0:
                     at = int(excess.argmax())
                     return f"is wrong: at {at} of dimension {dim} it is {_by(what, float(lean[at]))} on the whole"
             weight = max(float(along.square().sum()), 1e-300)
-            lean, eager_lean, *others = (float((one * along).sum()) / weight for one in (ours, eager, *draws))
+            lean, *leans = (float((one * along).sum()) / weight for one in (ours, *right, *draws))
+            rights, others = leans[: len(right)], leans[len(right) :]
             spread = max(shared * weight**-0.5, (sum(x * x for x in others) / len(others)) ** 0.5)
-            if ours.numel() >= _FEW and abs(lean) > even + max(EAGER * abs(eager_lean), _LEANING * spread):
+            if ours.numel() >= _FEW and abs(lean) > even + max(EAGER * max(map(abs, rights)), _LEANING * spread):
                 return f"is wrong: it is {_by(what, lean)} on the whole"
         return None
 

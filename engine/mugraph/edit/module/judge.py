@@ -156,7 +156,11 @@ def _trouble(
     least = max(info.tiny * info.eps / 2, torch.finfo(torch.float32).tiny)
     near = torch.maximum(near, size.square() * (total / size.square().mean().clamp_min(1e-300)))
     spread = torch.maximum(((own + near) / 2).sqrt(), (size.abs() * info.eps * 0.2).clamp_min(least))
-    ours, theirs, *others = (torch.where(known, t.double() - exact, 0) / spread for t in (got, expected, *draws))
+    # What is rounded to nearest may lean in types of 16 bits, where equal numbers are rounded alike
+    best = exact.to(got.dtype) if got.dtype.itemsize < 4 else expected
+    best = torch.where(best.isfinite(), best, expected)
+    each = got, expected, best, *draws
+    ours, theirs, nearest, *others = (torch.where(known, t.double() - exact, 0) / spread for t in each)
     for number, few in [(None, 0)] + [(dim, 16) for dim in dims if 1 < got.shape[dim] < got.numel()]:
         across = None if number is None else [d for d in dims if d != number]
         error, own = (t.square().mean(across).sqrt() for t in (ours, theirs))
@@ -168,10 +172,9 @@ def _trouble(
         return "an element is wrong"
     for along in (size / spread, torch.ones_like(size)) if even else ():
         weight = along.square().sum().clamp_min(1e-300)
-        lean, own, *rest = (((t * along).sum() / weight).abs().item() for t in (ours, theirs, *others))
-        few = info.eps / 40 if got.dtype.itemsize < 4 else 0.0  # numbers of 16 bits: equal ones are rounded alike
-        shared = (2**-24 * (8 + longest / 32) + few) * ((size / spread).square().sum() / weight).sqrt().item()
-        if got.numel() >= 16 and lean > 3 * own + 6 * max(*rest, weight.item() ** -0.5) + shared:
+        lean, own, near, *rest = (((t * along).sum() / weight).abs().item() for t in (ours, theirs, nearest, *others))
+        shared = 2**-24 * (8 + longest / 32) * ((size / spread).square().sum() / weight).sqrt().item()
+        if got.numel() >= 16 and lean > 3 * max(own, near) + 6 * max(*rest, weight.item() ** -0.5) + shared:
             return "its errors lean to one side"
     return None
 
