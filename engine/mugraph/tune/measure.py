@@ -204,7 +204,8 @@ class Measurer:
         why = None
         if ours in names:
             entry = Enter(ours, applied, reference) if applied is not None else None
-            reply = self._ask(entry, ENTER_S) if entry is not None else Failure("it has no edit")
+            seconds = ENTER_S + (AGREE_S if reference is not None else 0.0)
+            reply = self._ask(entry, seconds) if entry is not None else Failure("it has no edit")
             why = reply.reason if isinstance(reply, Failure) else None
             if isinstance(reply, Failure) and reply.fatal:  # what was ready is gone with the process
                 _, names = self._prepared([one for one in subjects if one.name in names], inputs, None)

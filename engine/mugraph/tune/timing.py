@@ -238,9 +238,9 @@ def relative_errors(value: torch.Tensor, reference: torch.Tensor) -> tuple[float
 
 def share_of_numbers(tensor: torch.Tensor) -> float:
     """How many of its elements are numbers, a mask's minus infinity among them."""
-    return (
-        sum(int((part < math.inf).sum()) for part in _parts(tensor)) / max(1, tensor.numel()) if tensor.numel() else 1.0
-    )
+    if not tensor.numel():
+        return 1.0
+    return sum(int((part < math.inf).sum()) for part in _parts(tensor)) / tensor.numel()
 
 
 def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:

@@ -240,6 +240,20 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], Loaded]]:
 
 
 @pytest.fixture
+def load_with_c(load, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Loaded]:
+    """As `load`; every device counts as tested, kernels as right, and what is known of guards is asked in C."""
+
+    def loaded(path: Path) -> Loaded:
+        found = load(path)
+        monkeypatch.setattr(found.kernels, "_tested_gpu", lambda kind, index: True)
+        monkeypatch.setattr(found.kernels, "_right_here", lambda *_: True)
+        assert found.kernels._make_native()
+        return found
+
+    return loaded
+
+
+@pytest.fixture
 def on_this_machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType], list[str]]:
     """Lets a kernel module run here: every device counts as tested, and the launcher is PyTorch. Returns the log of
     launches."""

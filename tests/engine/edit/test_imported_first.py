@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 
 import pytest
@@ -89,8 +89,9 @@ class Turned(nn.Module):
 """
 
 
-def test_a_library_that_the_file_imports_after_it(tmp_path, names, monkeypatch) -> None:
-    """What sorts imports may put the kernels first. What such a library has is known once the file is there."""
+@pytest.fixture
+def kernels_first(tmp_path, names, monkeypatch) -> ModuleType:
+    """The kernel module of such a file, imported where neither the file nor einops are; it may run here."""
     from mugraph.research.launching import applied
 
     path = tmp_path / "turned_later.py"
@@ -102,44 +103,36 @@ def test_a_library_that_the_file_imports_after_it(tmp_path, names, monkeypatch) 
         monkeypatch.delitem(sys.modules, name)
     kernels = importlib.import_module(f"{path.stem}_mugraph")
     assert "einops.einops.rearrange" in kernels._OUTSIDE_NAMES.values()
-    file, asked = importlib.import_module(path.stem), []
-    [guard] = [name for name in vars(kernels) if name.endswith("_fits") and not name.startswith("_")]
-    fits = getattr(kernels, guard)
-    monkeypatch.setattr(kernels, guard, lambda *given: asked.append(given))
     monkeypatch.setattr(kernels, "_tested_gpu", lambda kind, index: True)
     monkeypatch.setattr(kernels, "_right_here", lambda *_: True)
+    return kernels
+
+
+def asked_of(kernels: ModuleType, file: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
+    """The guard, of what a run of the file passes it."""
+    [guard] = [name for name in vars(kernels) if name.endswith("_fits") and not name.startswith("_")]
+    fits, given = getattr(kernels, guard), []
+    monkeypatch.setattr(kernels, guard, lambda *these: given.append(these))
     with torch.no_grad():
         file.Turned().eval()(torch.randn(4, 8, 2))
-        assert fits(*asked[0])
-        monkeypatch.setattr(file, "rearrange", lambda x, _: x.mT.contiguous())
-        assert not fits(*asked[0])
+    return torch.no_grad()(lambda: fits(*given[0]))
 
 
-def test_what_is_not_the_librarys_own_is_not_taken_for_it(tmp_path, names, monkeypatch) -> None:
+def test_a_library_that_the_file_imports_after_it(kernels_first, monkeypatch) -> None:
+    """What sorts imports may put the kernels first. What such a library has is known once the file is there."""
+    file = importlib.import_module("turned_later")
+    fits = asked_of(kernels_first, file, monkeypatch)
+    assert fits()
+    monkeypatch.setattr(file, "rearrange", lambda x, _: x.mT.contiguous())
+    assert not fits()
+
+
+def test_what_is_not_the_librarys_own_is_not_taken_for_it(kernels_first, monkeypatch) -> None:
     """Something has put a function of its own into the library before the file was there."""
-    from mugraph.research.launching import applied
-
-    path = tmp_path / "turned_by_another.py"
-    path.write_text(TURNED)
-    assert applied(path, "h100")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    names += [path.stem, f"{path.stem}_mugraph"]
-    for name in [name for name in sys.modules if name.partition(".")[0] == "einops"]:
-        monkeypatch.delitem(sys.modules, name)
-    kernels = importlib.import_module(f"{path.stem}_mugraph")
-    einops = importlib.import_module("einops")
 
     def rearrange(x: torch.Tensor, _: str) -> torch.Tensor:
         return x.mT
 
-    monkeypatch.setattr(einops, "rearrange", rearrange)
+    monkeypatch.setattr(importlib.import_module("einops"), "rearrange", rearrange)
     monkeypatch.setattr(sys.modules["einops.einops"], "rearrange", rearrange)
-    file, asked = importlib.import_module(path.stem), []
-    [guard] = [name for name in vars(kernels) if name.endswith("_fits") and not name.startswith("_")]
-    fits = getattr(kernels, guard)
-    monkeypatch.setattr(kernels, guard, lambda *given: asked.append(given))
-    monkeypatch.setattr(kernels, "_tested_gpu", lambda kind, index: True)
-    monkeypatch.setattr(kernels, "_right_here", lambda *_: True)
-    with torch.no_grad():
-        file.Turned().eval()(torch.randn(4, 8, 2))
-        assert not fits(*asked[0])
+    assert not asked_of(kernels_first, importlib.import_module("turned_later"), monkeypatch)()

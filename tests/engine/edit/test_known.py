@@ -40,12 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def loaded(folder, load, monkeypatch):
-    found = load(folder / "known_model.py")
-    monkeypatch.setattr(found.kernels, "_tested_gpu", lambda kind, index: True)
-    monkeypatch.setattr(found.kernels, "_right_here", lambda *_: True)
-    assert found.kernels._make_native()
-    return found
+def loaded(folder, load_with_c):
+    return load_with_c(folder / "known_model.py")
 
 
 def asked(loaded, model=None):

@@ -3,7 +3,9 @@ does not even out among millions."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -58,24 +60,36 @@ def test_what_is_rounded_down_is_not() -> None:
 
 
 def test_largest_numbers_are_no_excuse() -> None:
-    """The nearest of float16 is infinite for what is just below it."""
-    one = compared("gelu", torch.float16, lambda exact: exact * 1.0003)
-    exact = one.exact.clone()
-    exact[0, :8] = 65519.99
-    exact[0, 8:16] = 65520.0
-    result, eager = (torch.where(exact == one.exact, given, 65504.0) for given in (one.result, one.eager))
-    draws = [torch.where(exact == one.exact, draw, 65504.0) for draw in one.draws]
-    assert Compared(result, exact, eager, draws, one.dtype, EVEN).trouble() is not None
+    """The nearest of float16 is infinite for one number of each row and column, and all others are too large."""
+    random = torch.Generator().manual_seed(0)
+    exact = 33000 + 25000 * torch.rand(SHAPE, generator=random, dtype=torch.float64)
+    for row in range(SHAPE[0]):
+        exact[row, row :: SHAPE[0]] = 65520.0
+    assert bool(exact.half().isinf().any(0).all())
+
+    def rounded(values: torch.Tensor) -> torch.Tensor:
+        return values.half().double().clamp(max=65504.0)
+
+    draws = [rounded(exact + 16 * (torch.rand(SHAPE, generator=random, dtype=torch.float64) - 0.5)) for _ in range(4)]
+    right, wrong = (
+        Compared(rounded(made), exact, rounded(exact), draws, torch.float16, EVEN) for made in (exact, exact * 1.0003)
+    )
+    assert right.trouble() is None
+    assert "too large by" in (wrong.trouble() or "")
+
+
+def first_use(one: Compared) -> str | None:
+    """What a kernel module says of the same numbers."""
+    space: dict[str, Any] = {"torch": torch, "functools": functools}
+    exec(JUDGE[JUDGE.index("def _trouble(") : JUDGE.index("def _errors(")], space)
+    got, expected = (given.to(one.dtype) for given in (one.result, one.eager))
+    known = torch.ones(SHAPE, dtype=torch.bool)
+    return space["_trouble"](got, expected, one.exact, list(one.draws), known, longest=1, even=True)
 
 
 @pytest.mark.parametrize(("name", "dtype"), CASES)
 def test_so_it_is_at_the_first_use(name: str, dtype: str) -> None:
-    space: dict[str, object] = {"torch": torch, "functools": __import__("functools")}
-    text = JUDGE[JUDGE.index("def _trouble(") : JUDGE.index("def _errors(")]
-    exec(text, space)
-    judge, one = space["_trouble"], compared(name, getattr(torch, dtype), lambda exact: exact)
-    wrong = compared(name, getattr(torch, dtype), lambda exact: exact * (1 + torch.finfo(one.dtype).eps / 4))
-    known = torch.ones(SHAPE, dtype=torch.bool)
-    for each, right in ((one, True), (wrong, False)):
-        given = each.result.to(each.dtype), each.eager.to(each.dtype), each.exact, list(each.draws), known, 1, True
-        assert (judge(*given) is None) == right  # type: ignore[operator]
+    kind = getattr(torch, dtype)
+    assert first_use(compared(name, kind, lambda exact: exact)) is None
+    biased = compared(name, kind, lambda exact: exact * (1 + torch.finfo(kind).eps / 4))
+    assert first_use(biased) == "its errors lean to one side"

@@ -10,7 +10,7 @@ from math import prod
 from mugraph.codegen.dynamic import read_by_shape
 from mugraph.codegen.statements import statements
 from mugraph.edit.module.entry import entry_text, is_direct, on_tensors, tensors_fit
-from mugraph.edit.module.laid import Laid, order_of
+from mugraph.edit.module.laid import Laid, laid_as, order_of
 from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import call, function, returns, torch_type
 from mugraph.edit.module.wrapper_sizes import RunSizes
@@ -324,28 +324,19 @@ def _as_recorded(
     lies: Laid | None,
 ) -> list[str]:
     """Lines that turn a kernel's contiguous output, whose dimensions are in this order, into the tensor the program
-    had: later code may view it. lies: how it is returned already"""
+    had: later code may view it. lies: how it is returned, where that is not how it is stored"""
     lines: list[str] = []
     shape = tensor.shape(kernel.sizes)
     if prod(shape) != prod(info.shape) or any(s == 0 and d > 1 for d, s in zip(info.shape, info.strides, strict=True)):
         raise Rejected(f"{kernel.name} stores {tensor.name} in another shape than the program's")
     if tensor.dtype != info.dtype:
         lines.append(f"{name} = {name}.to({torch_type(info.dtype)})")
-    if lies is not None:
-        same = _same_strides(info.shape, lies[1], info.strides)
-        return lines if same else [*lines, f"{name} = _laid_out({name}, {sizes.strides(value)})"]
-    laid = in_order(order, info.shape)
-    strides = contiguous_strides(tensor.dims, kernel.sizes)
-    if shape != laid:
+    if lies is None and shape != in_order(order, info.shape):
         lines.append(f"{name} = {name}.view({sizes.shape(value, order)})")
-        strides = contiguous_strides(tuple((str(d),) for d in range(len(laid))), _sizes(laid))
-    if order != tuple(range(len(order))):
+    if lies is None and order != tuple(range(len(order))):
         lines.append(f"{name} = {name}.permute({', '.join(map(str, inverse(order)))})")
-        strides = in_order(inverse(order), strides)
+    viewed = laid_as(tensor, kernel, info, order)
+    strides = viewed[1] if viewed is not None else contiguous_strides(tensor.dims, kernel.sizes)
     if not _same_strides(info.shape, strides, info.strides):
         lines.append(f"{name} = _laid_out({name}, {sizes.strides(value)})")
     return lines
-
-
-def _sizes(shape: tuple[int, ...]) -> dict[str, int]:
-    return {str(dimension): size for dimension, size in enumerate(shape)}

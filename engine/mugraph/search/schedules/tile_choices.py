@@ -18,10 +18,9 @@ MAX_STREAM_TILE = 8192
 LOOP_TILES = (16, 32, 64, 128, 256, 512)
 LONG_LOOP_TILES = (1024, 2048, 4096, 8192)
 """Besides these, of kernels without products: little else is in registers, and each step waits for its loads."""
-LONG_SUM = 1 << 14
-"""Along an axis so long, a kernel without products takes no tiles of fewer than 256 places: each lane of a tile of 16
-would add up thousands of numbers one by one, and lose more than PyTorch's sums do (verification/so_far.py)."""
-_SHORT_TILES = 256
+LONG_SUM, LEAST_OF_LONG = 1 << 14, 256
+"""Along an axis so long, a kernel without products takes no tiles of fewer places: each lane of a tile of 16 would add
+up thousands of numbers one by one, and lose more than PyTorch's sums do (verification/so_far.py)."""
 MAX_PADDING = 0.05
 """MCFuser rule 3: share of a padded axis that is padding."""
 MAX_ROW_PADDING = 0.15
@@ -110,7 +109,7 @@ def _loop_tiles(shape: Shape, axis: str) -> list[int]:
     good = [tile for tile in tiles if tile < size and _padding(size, tile) < MAX_PADDING] or [MIN_DOT]
     if shape.products or size < LONG_SUM:
         return good
-    return [tile for tile in good if tile >= _SHORT_TILES] or good
+    return [tile for tile in good if tile >= LEAST_OF_LONG] or good
 
 
 def _tiles(size: int, least: int, most: int) -> list[int]:
