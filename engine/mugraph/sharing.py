@@ -90,14 +90,17 @@ class _Kept:
     def __init__(self) -> None:
         self._mine = threading.Lock()
         self._device: IO[bytes] | None = None
+        self._folder: Path | None = None
         self._since = 0.0
         self._uses = 0
 
     @contextlib.contextmanager
     def turn(self, folder: Path) -> Generator[None]:
         with self._mine:
+            if self._folder != folder:  # what is locked elsewhere keeps nobody out here
+                self._release()
             if self._device is None:
-                self._device, self._since = _device(folder, alone=True), time.monotonic()
+                self._device, self._folder, self._since = _device(folder, alone=True), folder, time.monotonic()
             self._uses += 1
             try:
                 yield

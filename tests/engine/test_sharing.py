@@ -133,6 +133,25 @@ def test_the_device_is_given_back(limit: str, monkeypatch: pytest.MonkeyPatch):
     other.end()
 
 
+@pytest.mark.usefixtures("shared")
+def test_a_device_kept_among_other_runs_keeps_nobody_out_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sharing, "_IDLE_S", 3600.0)
+    with turn(alone=True):
+        pass
+    here = tmp_path / "here"
+    here.mkdir()
+    for name, value in environment(4, here).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sharing, "_IDLE_S", 0.0)
+    with turn(alone=True):
+        other = _Other("alone")
+        while not is_waiting(here, other.pid) and not other.entered.is_set():
+            time.sleep(0.01)
+        assert not other.entered.wait(0.2)
+    assert other.entered.wait(30)
+    other.end()
+
+
 def test_one_run_takes_no_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert environment(1, tmp_path) == {}
     monkeypatch.delenv(VARIABLE, raising=False)

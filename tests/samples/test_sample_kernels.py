@@ -22,6 +22,7 @@ from mugraph.optimizer.nodes import scheduled
 from mugraph.options import Bounds
 from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
+from mugraph.solve.testing import output_names
 from mugraph.solve.tools import Tools
 from mugraph.targets import TARGETS, Target
 from mugraph.verification.float_test import FloatTester
@@ -85,10 +86,11 @@ def assert_split(found: UnitResult) -> None:
 def assert_right(solution: Solution, unit: SearchUnit, tester: FloatTester) -> None:
     """The candidate's kernel at other sizes and on other inputs than those the pipeline tested."""
     kernels = [scheduled(kernel) for kernel in solution.kernels]
-    assert lower_kernels(kernels).jit == solution.source.jit
+    returned = output_names(unit.program)
+    assert lower_kernels(kernels, outputs=returned).jit == solution.source.jit
     small = reduced_kernels(kernels, largest_tile=16, whole=48)
     program = resize(unit.program, program_sizes(unit.program, small))
-    tested = tester.test_kernel(lower_kernels(small), program, seed=7)
+    tested = tester.test_kernel(lower_kernels(small, outputs=returned), program, seed=7)
     assert tested.passed, tested.reason
 
 

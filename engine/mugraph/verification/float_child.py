@@ -107,6 +107,9 @@ class _Run:
     shapes: Mapping[str, tuple[Sequence[int], Sequence[int]]]
 
     def judged(self, twice: bool, generator: torch.Generator) -> ScenarioResult:
+        missing = [tensor.name for tensor in self.program.outputs.values() if tensor.name not in self.names]
+        if missing:  # nothing below would look at it
+            return self._failed(f"the launcher does not return {missing[0]}")
         results = self._launched(twice)
         if isinstance(results, str):
             return self._failed(results)

@@ -52,6 +52,14 @@ def test_spoiled_kernels_fail(tester: FloatTester, old: str, new: str, told: str
     assert told in (result.reason or "")
 
 
+def test_a_kernel_returns_all_of_a_program(tester: FloatTester) -> None:
+    program = FAMILIES["softmax f32"].program()
+    result = tester.test(SOFTMAX_ROWS, "launch_softmax_rows", program, ["x"], [])
+    (output,) = program.outputs.values()
+    assert not result.passed
+    assert result.reason == f"the launcher does not return {output.name} (normal inputs)"
+
+
 @pytest.fixture(scope="module")
 def tester() -> Iterator[FloatTester]:
     with FloatTester(timeout_s=120) as tester:
