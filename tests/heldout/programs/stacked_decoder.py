@@ -1,4 +1,4 @@
-"""A decoder of 32 layers over a prompt: root-mean-square norms, rotated and grouped heads, gated feed-forward."""
+"""A decoder of six layers over a prompt: root-mean-square norms, rotated and grouped heads, gated feed-forward."""
 
 import torch
 import torch.nn.functional as F
@@ -48,7 +48,7 @@ class Layer(nn.Module):
 
 # mugraph: tokens=i64[2, 19]
 class Decoder(nn.Module):
-    def __init__(self, width: int = 48, heads: int = 4, shared: int = 2, hidden: int = 80, depth: int = 32):
+    def __init__(self, width: int = 48, heads: int = 4, shared: int = 2, hidden: int = 80, depth: int = 6):
         super().__init__()
         self.embed = nn.Embedding(50, width, dtype=torch.float16)
         self.layers = nn.ModuleList(Layer(width, heads, shared, hidden) for _ in range(depth))
