@@ -104,6 +104,28 @@ def test_partitions_agree_with_brute_force(kernels: int) -> None:
     assert several == 0 or kernels > 1
 
 
+@pytest.mark.parametrize("within", [9.0, float("inf")])
+def test_the_best_partitions_are_the_first_of_all(within: float) -> None:
+    """Whatever was asked for before, and though many take equally long."""
+    several = 0
+    for program in programs()[1::16]:
+        stored = frozenset(op.name for op in program.compute_ops)
+        cuts = Partitions(program, stored, 3)
+        for coarse in (1.0, 4.0):
+
+            def options(part: Part, coarse: float = coarse) -> list[tuple[int, float]]:
+                us = _cost(part) // coarse + 1
+                return [(1, us), (2, us - 0.5)]
+
+            every = Partitions(program, stored, 3).best(options, 4, 1_000_000, within)
+            for keep in (1, 5):
+                assert cuts.best(options, 4, keep, within) == every[:keep]
+            assert all(one.us == sum(dict(options(part))[count] for part, count in one.parts) for one in every)
+            assert all(one.us <= within for one in every)
+            several += len(every) > 20
+    assert several
+
+
 def test_values_that_are_handed_over_are_not_those_a_step_takes_further() -> None:
     names = worth_storing(rmsnorm_linear())
     assert names == {"norm_square", "norm_root", "scaled"}

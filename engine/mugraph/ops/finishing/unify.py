@@ -8,16 +8,30 @@ another tensor (`x + (x @ w) @ w.T`): there a second name keeps the loop and the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
 
-AxisSets = dict[Node, frozenset[int]]
 _STATES = 8
 """States of the atoms for which the axes of all nodes are remembered: a refused merge goes back to an earlier one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scopes:
+    """Axes of a graph's nodes in one state of the atoms.
+
+    seen:    of each node: those it has before its reduction; each set once
+    free:    node -> those of its result
+    reduced: node -> those it reduces, where it has one for all of them
+    """
+
+    seen: frozenset[frozenset[int]]
+    free: Mapping[Node, frozenset[int]]
+    reduced: Mapping[Node, frozenset[int]]
 
 
 def reachable(builder: Builder, outputs: Sequence[Node]) -> list[Node]:
@@ -29,41 +43,44 @@ def reachable(builder: Builder, outputs: Sequence[Node]) -> list[Node]:
     return [node for node in builder.nodes if node in live]
 
 
-def scopes(builder: Builder, nodes: Sequence[Node]) -> tuple[AxisSets, AxisSets]:
-    """Of every node: the axes it sees (before its reduction), and those its result has."""
-    seen: AxisSets = {}
-    free: AxisSets = {}
+def _scopes(builder: Builder, nodes: Sequence[Node]) -> _Scopes:
+    seen: set[frozenset[int]] = set()
+    free: dict[Node, frozenset[int]] = {}
+    reduced: dict[Node, frozenset[int]] = {}
     for node in nodes:
         over = frozenset(builder.atoms.resolve(node.over))
-        seen[node] = frozenset(atom for dim in node.dims for atom in builder.atoms.free(dim)).union(
-            over, *(free[i] for i in node.inputs)
-        )
-        free[node] = seen[node] if node.kind.scans else seen[node] - over
-    return seen, free
+        own = frozenset(atom for dim in node.dims for atom in builder.atoms.free(dim))
+        axes = own.union(over, *(free[i] for i in node.inputs))
+        seen.add(axes)
+        free[node] = axes if node.kind.scans else axes - over
+        if over and not node.kind.scans:
+            reduced[node] = over
+    return _Scopes(frozenset(seen), free, reduced)
 
 
-def _returns(builder: Builder, nodes: Sequence[Node], axis: int) -> bool:
-    """Does `axis`, once reduced, come back through a product with a tensor that has it?"""
-    _, free = scopes(builder, nodes)
-    reduced: set[Node] = set()
+def _returns(nodes: Sequence[Node], scopes: _Scopes, axis: frozenset[int]) -> bool:
+    """Does an axis, once reduced, come back through a product with a tensor that has it? axis: two axes that no node
+    sees together, as one"""
+    below = {node for node, over in scopes.reduced.items() if not over.isdisjoint(axis)}
+    if not below:
+        return False
     for node in nodes:
-        own = () if node.kind.scans else builder.atoms.resolve(node.over)
-        if any(i in reduced for i in node.inputs) or axis in own:
-            reduced.add(node)
+        if not below.isdisjoint(node.inputs):
+            below.add(node)
         if node.kind.contracts:
             for a, b in (node.inputs, node.inputs[::-1]):
-                if a in reduced and axis not in free[a] and axis in free[b]:
+                if a in below and scopes.free[a].isdisjoint(axis) and not scopes.free[b].isdisjoint(axis):
                     return True
     return False
 
 
 def _merge(
     builder: Builder, nodes: Sequence[Node], outputs: Sequence[AtomDims], one: AtomDim, two: AtomDim,
-    known: dict[int, AxisSets],
+    known: dict[int, _Scopes],
 ) -> bool:  # fmt: skip
     """Make the axes of two dimensions equal as far as that is right; did anything change?
 
-    known: state of the atoms -> the axes that each node sees in it, of states met before
+    known: state of the atoms -> the axes of the nodes in it, of states met before
     """
     atoms = builder.atoms
     if atoms.resolve(one) == atoms.resolve(two):
@@ -78,16 +95,13 @@ def _merge(
         if atoms.state not in known:
             if len(known) > _STATES:
                 known.clear()
-            known[atoms.state] = scopes(builder, nodes)[0]
-        seen = known[atoms.state]
+            known[atoms.state] = _scopes(builder, nodes)
+        scopes = known[atoms.state]
         written = (frozenset(x for dim in dims for x in atoms.free(dim)) for dims in outputs)
-        if any(a in axes and b in axes for axes in (*seen.values(), *written)):
+        if any(a in axes and b in axes for axes in (*scopes.seen, *written)):
             continue
-        trial = atoms.snapshot()
-        atoms.union(a, b)
-        if _returns(builder, nodes, a):
-            atoms.restore(trial)
-        else:
+        if not _returns(nodes, scopes, frozenset((a, b))):
+            atoms.union(a, b)
             merged = True
     if not merged:
         atoms.restore(before)
@@ -99,7 +113,7 @@ def unify(builder: Builder, outputs: Sequence[tuple[AtomDims, Node]]) -> None:
     nodes = reachable(builder, [node for _, node in outputs])
     live = set(nodes)
     dims = [at for at, _ in outputs]
-    known: dict[int, AxisSets] = {}
+    known: dict[int, _Scopes] = {}
     changed = True
     while changed:
         changed = False

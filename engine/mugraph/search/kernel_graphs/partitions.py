@@ -11,12 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from typing import TypeAlias
 
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 
 Options = Sequence[tuple[int, float]]
 """(kernels, microseconds) of ways to compute a part."""
+
+
+_Chain: TypeAlias = "tuple[int, int, _Chain] | None"
+"""The last part of a partition by number, its kernels, and the parts before it."""
+_Found = tuple[float, int, _Chain]
+"""Microseconds, a number that is another one for each of a list, and the parts."""
+_TRIMMED = 4
+"""Times as many partitions as are kept that are collected before the best are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,12 @@ class Partitions:
         self._grids = {op.name: frozenset(op.axes) - reduced for op in program.ops}
         self._loads: dict[Part, frozenset[str]] = {}
         self._parts: dict[str, tuple[Part, ...]] = {}
+        # Each set of values and each part that was met, by its number: their hashes would take longer than all else.
+        self._states: list[frozenset[str]] = []
+        self._number_of: dict[frozenset[str], int] = {}
+        self._numbered: list[Part] = []
+        self._part_numbers: dict[Part, int] = {}
+        self._known_steps: dict[int, Sequence[tuple[int, int]]] = {}
 
     @property
     def whole(self) -> Part:
@@ -77,36 +92,74 @@ class Partitions:
 
     def best(self, options: Callable[[Part], Options], kernels: int, keep: int, within: float) -> list[Partition]:
         """The `keep` best partitions of at most so many kernels, in at most `within` microseconds, best first."""
-        memo: dict[tuple[frozenset[str], int], list[Partition]] = {}
-        known: dict[Part, Options] = {}
+        memo: dict[tuple[int, int], list[_Found]] = {}
+        known: dict[int, Options] = {}
 
-        def costs(part: Part) -> Options:
+        def costs(part: int) -> Options:
             if part not in known:
-                known[part] = [option for option in options(part) if option[1] <= within]
+                known[part] = [option for option in options(self._numbered[part]) if option[1] <= within]
             return known[part]
 
-        def rest(todo: frozenset[str], left: int) -> list[Partition]:
-            if not todo:
-                return [Partition(0.0, ())]
+        def rest(state: int, left: int) -> list[_Found]:
+            if not self._states[state]:
+                return [(0.0, 0, None)]
             if not left:
                 return []
-            if (todo, left) not in memo:
-                found: dict[tuple[tuple[Part, int], ...], Partition] = {}
-                for part in self._steps(todo):
-                    for count, us in costs(part):
-                        if count > left:
-                            continue
-                        for before in rest(todo.difference(part.values) | part.leaves, left - count):
-                            if before.us + us > within:
-                                break
-                            parts = (*before.parts, (part, count))
-                            found[parts] = Partition(before.us + us, parts)
-                memo[todo, left] = sorted(found.values(), key=lambda one: one.us)[:keep]
-            return memo[todo, left]
+            if (state, left) not in memo:
+                memo[state, left] = first(state, left)
+            return memo[state, left]
 
-        return rest(self.outputs, kernels)
+        def first(state: int, left: int) -> list[_Found]:
+            found: list[_Found] = []
+            most = within
+            for part, after in self._steps(state):
+                for count, us in costs(part):
+                    if count > left or us > most:
+                        continue
+                    for before in rest(after, left - count):
+                        total = before[0] + us
+                        if total > most:
+                            break
+                        found.append((total, len(found), (part, count, before[2])))
+                if len(found) > _TRIMMED * keep:
+                    # No more of them than are kept. Equal ones stay in the order in which they were found.
+                    found = [(us, number, chain) for number, (us, _, chain) in enumerate(sorted(found)[:keep])]
+                    most = found[-1][0]
+            return sorted(found)[:keep]
 
-    def _steps(self, todo: frozenset[str]) -> Iterator[Part]:
+        return [Partition(us, self._parts_of(chain)) for us, _, chain in rest(self._state(self.outputs), kernels)]
+
+    def _parts_of(self, chain: _Chain) -> tuple[tuple[Part, int], ...]:
+        """In an order in which they run: the last is the first of the chain."""
+        found: list[tuple[Part, int]] = []
+        while chain is not None:
+            part, count, chain = chain
+            found.append((self._numbered[part], count))
+        return tuple(reversed(found))
+
+    def _state(self, todo: frozenset[str]) -> int:
+        """The number of a set of values that kernels have to store."""
+        if todo not in self._number_of:
+            self._number_of[todo] = len(self._states)
+            self._states.append(todo)
+        return self._number_of[todo]
+
+    def _steps(self, state: int) -> Sequence[tuple[int, int]]:
+        """Parts that compute the last value of a state, and the states before them; both by number. They do not depend
+        on what is known of the parts."""
+        if state not in self._known_steps:
+            todo = self._states[state]
+            steps: list[tuple[int, int]] = []
+            for part in dict.fromkeys(self._last_of(todo)):
+                if part not in self._part_numbers:
+                    self._part_numbers[part] = len(self._numbered)
+                    self._numbered.append(part)
+                before = self._state(todo.difference(part.values) | part.leaves)
+                steps.append((self._part_numbers[part], before))
+            self._known_steps[state] = steps
+        return self._known_steps[state]
+
+    def _last_of(self, todo: frozenset[str]) -> Iterator[Part]:
         """Parts that compute the last of these values, alone or with others."""
         last = max(todo, key=self._rank.__getitem__)
         yield from self.parts(last)
