@@ -1,7 +1,7 @@
 """The way of one region, from trace to a timed plan, as a list of steps.
 
 cut           into search units                                       room:  units
-solve each    recalled, or as search_unit.py has it                   rooms: memory, store
+solve each    unit_results.py                                         rooms: memory, store
 planning      a plan of their kernels                                 room:  plans
 overlapping   its kernels, each after the other or early              rooms: codegen, tune
 timing        the plan beside PyTorch                                 rooms: edit, tune
@@ -15,20 +15,16 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 
-from mugraph.events import Event, RegionResult, Searching, SearchReport, UnitResult
+from mugraph.events import Event, RegionResult, SearchReport, UnitResult
 from mugraph.ir.calls import Call
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
-from mugraph.ir.transforms.renaming import Renaming
 from mugraph.log import note
 from mugraph.options import Options
 from mugraph.plans.names import kernel_name, plan_name
-from mugraph.search.direct import is_direct
-from mugraph.sizes.search_unit import at_other_sizes
 from mugraph.solve.concluding import not_paying, of_plan, without_kernels, without_units
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch
-from mugraph.solve.ending import NO_END, UNTESTED, Ending
 from mugraph.solve.layouts import (
     exactly,
     expected_us,
@@ -39,24 +35,20 @@ from mugraph.solve.layouts import (
     takes_tf32,
     windowed,
 )
-from mugraph.solve.lowering import kept, lowering_of, with_lowering
 from mugraph.solve.overlapping import overlapping
 from mugraph.solve.planning import planned
 from mugraph.solve.programs import ProgramText
-from mugraph.solve.pytorch import compared, library_us, possible_gain_us
 from mugraph.solve.recalling import Memory
-from mugraph.solve.search_unit import solve
 from mugraph.solve.telling import Place
 from mugraph.solve.timing import RegionTimer
-from mugraph.solve.together import DIRECT, Units
+from mugraph.solve.together import Units
 from mugraph.solve.tools import Tools
-from mugraph.solve.unit_task import Solved, UnitTask
+from mugraph.solve.unit_results import UnitResults
 from mugraph.store import Store
 from mugraph.tune.device import Device
 from mugraph.units.layouts import FASTER, WHOLE, Layout, usual_and_turned
 from mugraph.units.region_units import cut_region
 from mugraph.units.search_units import is_divisible
-from mugraph.verification.lowering.check import mark_of
 
 _log = logging.getLogger("mugraph.solve")
 
@@ -104,6 +96,16 @@ class RegionJob:
             self.options.budget_s,
             self.cancelled,
             self.program,
+        )
+        self._units = UnitResults(
+            self.number,
+            self.tools,
+            self.options,
+            Memory(self.tools, self.device, self.store, self.path),
+            self.store,
+            self.timer,
+            self.cancelled,
+            self.together,
         )
 
     def begin(self) -> None:
@@ -156,22 +158,15 @@ class RegionJob:
         return self._cuts[key]
 
     def _begin(self, parts: Sequence[Part]) -> None:
-        units = [part for part in parts if isinstance(part, SearchUnit)]
+        """Have the units of a cut solved beside those of others."""
         if self.together is None:
             return
+        units = [part for part in parts if isinstance(part, SearchUnit)]
+        turned = _has_turned(self.region, parts)
         for number, unit in enumerate(units):
-            key, _ = self._key(unit)
-            if self._memory.has(key):
-                continue
             wanted = kernel_name(self.name, number + 1 if len(units) > 1 else None)
-            turned = _has_turned(self.region, parts)
             place = Place(self.number, number, len(units), self.region.function, wanted, turned)
-            tools = self.tools
-            smaller, most_us = tuple(self._smaller(unit)), self._most_us(unit)
-            task = UnitTask(unit, place, self.options.bounds, tools.target, tools.compare_with, smaller, most_us)
-            task = replace(task, run_number=tools.run_number)
-            effort = DIRECT if is_direct(unit.program) else 1.0
-            self.together.add(key, task, possible_gain_us(unit, tools.target, tools.compare_with), effort)
+            self._units.begin(unit, place, self.region, self._most_us(unit))
 
     def result(self) -> Generator[Event, None, RegionResult]:
         region = self.region
@@ -301,7 +296,8 @@ class RegionJob:
             count = number + sum(isinstance(other, SearchUnit) for other in (part, *waiting, *part.apart))
             wanted = kernel_name(self.name, number + 1 if count > 1 else None)
             kernel = self._named[wanted] = self._named.get(wanted) or self.names.unique(wanted)
-            found = yield from self._solved(part, Place(self.number, number, count, function, kernel, turned))
+            place = Place(self.number, number, count, function, kernel, turned)
+            found = yield from self._units.of(part, place, self.region, self._most_us(part))
             reports.append(found.search)
             number += 1
             gains = found.solution is not None and (found.solution.pays or found.late)
@@ -312,108 +308,6 @@ class RegionJob:
             results.append(found)
             parts.append(part)
         return parts, results
-
-    def _solved(self, unit: SearchUnit, place: Place) -> Generator[Event, None, UnitResult]:
-        """With a kernel only where the program is what the unit's calls compute. What is recalled was found for the
-        same program, of which other calls may have been the origin."""
-        found = yield from self._recalled_or_solved(unit, place)
-        solution, smaller = found.solution, self._smaller(unit)
-        if found.lowering is not None:
-            kept(mark_of(unit, smaller), found.lowering, self.tools, self.store)
-        if found.lowering is not None or solution is None or not solution.tested:
-            return found
-        ending = self._ending()
-        with self.tools.on("verification"), self.tools.file_time.counting(), self.tools.tester.until(ending.left_s):
-            lowering = lowering_of(unit, smaller, place, self.tools, self.store)
-        if lowering.passed is None and ending.is_over:
-            return replace(found, solution=replace(solution, tested=False), reason=UNTESTED, late=True)
-        return with_lowering(found, lowering)
-
-    def _recalled_or_solved(self, unit: SearchUnit, place: Place) -> Generator[Event, None, UnitResult]:
-        """Recalled, or solved and kept."""
-        memory = self._memory
-        key, names = self._key(unit)
-        with self.tools.on("verification"):
-            known = memory.recalled(unit, place, key, names)
-        if known is not None and _is_tested(known := self._priced(known, place)):
-            return known
-        if self.together is not None:
-            if self.tools.measurer is not None:
-                self.timer.begin()
-            yield Searching(place.region, place.unit, place.units, place.function)
-            answer = yield from self.together.answer(key, self.number, self.cancelled)
-            if isinstance(answer, Solved):
-                yield from answer.events
-                self.tools.spent.add(answer.spent_s)
-                solved = answer.result
-                if not _is_mislowered(solved):
-                    memory.keep(solved, key, lasting=not answer.shortened)
-                if solved.lowering is not None:  # of the same calls, perhaps under other names
-                    kept(mark_of(solved.unit, self._smaller(solved.unit)), solved.lowering, self.tools, self.store)
-                if answer.result.unit == unit and answer.result.kernel == place.name:
-                    return replace(answer.result, unit=unit)
-                known = memory.recalled(unit, place, key, names)  # under another name
-                if known is not None and _is_tested(known := self._priced(known, place)):
-                    return replace(known, search=answer.result.search)
-            if answer == "given up":
-                return _late(unit, place, known, self.tools.file_time.given_up_words)
-        if self.tools.file_time.is_over:
-            return _late(unit, place, known, self.tools.file_time.words)
-        self.timer.begin()
-        bounds, smaller = self.options.bounds.within(self.tools.file_time.left_s), self._smaller(unit)
-        most_us, ending = self._most_us(unit), self._ending()
-        found = yield from solve(
-            unit, place, self.tools, bounds, self.cancelled, smaller=smaller, most_us=most_us, ending=ending
-        )
-        if not self.cancelled() and not _is_mislowered(found):
-            shortened = bounds != self.options.bounds or ending.is_near
-            memory.keep(found, key, lasting=not (shortened and found.search.out_of_time))
-        return found
-
-    def _ending(self) -> Ending:
-        """None is near where something is measured: that does not count, so it is not known when the time is over."""
-        return Ending(self.tools.file_time.stops_at) if self.tools.measurer is None else NO_END
-
-    @property
-    def _memory(self) -> Memory:
-        return Memory(self.tools, self.device, self.store, self.path)
-
-    def _key(self, unit: SearchUnit) -> tuple[str, Renaming]:
-        ranges = self.region.dynamic.words if self.region.dynamic is not None else None
-        return self._memory.key(unit, self.options.bounds, ranges)
-
-    def _smaller(self, unit: SearchUnit) -> list[SearchUnit]:
-        """At other sizes of its range than the largest."""
-        return [*at_other_sizes(unit, self.region)]
-
-    def _priced(self, known: UnitResult, place: Place) -> UnitResult:
-        """With what PyTorch would take for the calls here: one program may have been written in several ways."""
-        if known.solution is None:
-            return known
-        library = library_us(known.unit, self.tools.target, compared(place, self.tools.compare_with))
-        library = min(library, self._most_us(known.unit))
-        return replace(known, solution=replace(known.solution, library_us=library))
-
-
-def _late(unit: SearchUnit, place: Place, known: UnitResult | None, why: str) -> UnitResult:
-    """Where there is no time for it. known: of the same program, with a kernel that was not tested, if there is one"""
-    if known is not None and known.solution is not None:
-        return replace(known, reason=UNTESTED, late=True)
-    report = SearchReport(complete=False, ended_by="time")
-    return UnitResult(unit, None, report, why, kernel=place.name, searched=False)
-
-
-def _is_mislowered(found: UnitResult) -> bool:
-    """Then it says nothing of other units whose program is the same."""
-    return found.lowering is not None and found.lowering.passed is False
-
-
-def _is_tested(found: UnitResult) -> bool:
-    """False for a kernel that did not pay where it was found, and would pay here."""
-    solution = found.solution
-    if solution is None or solution.tested or not solution.is_expected_to_pay:
-        return True
-    return solution.measured_us is not None  # it did not, and was so slow that it was not tested
 
 
 def _has_turned(region: Region, parts: Sequence[Part]) -> bool:

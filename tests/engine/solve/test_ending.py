@@ -15,7 +15,7 @@ from mugraph.options import Bounds
 from mugraph.pipeline import Options, run
 from mugraph.reports.text import print_report
 from mugraph.search.topologies.limits import never
-from mugraph.solve import job, search_unit, testing
+from mugraph.solve import search_unit, testing, unit_results
 from mugraph.solve.ending import NO_END, SEARCHED, UNTESTED, Ending
 from mugraph.solve.ranking import Ranked, ranked_candidates
 from mugraph.solve.search_unit import solve
@@ -260,8 +260,8 @@ def test_what_ended_early_is_not_for_other_runs(
         found = yield from search_unit.solve(*args, **named)
         return replace(found, search=replace(found.search, out_of_time=True))
 
-    monkeypatch.setattr(job, "solve", solve)
-    monkeypatch.setattr(job, "Ending", lambda stops_at: Ending(0.0 if near else stops_at))
+    monkeypatch.setattr(unit_results, "solve", solve)
+    monkeypatch.setattr(unit_results, "Ending", lambda stops_at: Ending(0.0 if near else stops_at))
     path = tmp_path / "model.py"
     path.write_text(TEXT)
     options = Options(target="h100", measure=False, budget_s=2.0, file_budget_s=100.0)
