@@ -1,4 +1,4 @@
-"""A classifier of images, twelve layers deep: patches, a token for the class, attention by hand, layer norms."""
+"""A classifier of images, four layers deep: patches, a token for the class, attention by hand, layer norms."""
 
 import torch
 from torch import nn
@@ -33,7 +33,7 @@ class Layer(nn.Module):
 
 # mugraph: images=f32[2, 3, 20, 24]
 class Classifier(nn.Module):
-    def __init__(self, width: int = 36, heads: int = 3, depth: int = 12, patch: int = 4, classes: int = 11):
+    def __init__(self, width: int = 36, heads: int = 3, depth: int = 4, patch: int = 4, classes: int = 11):
         super().__init__()
         self.patches = nn.Conv2d(3, width, kernel_size=patch, stride=patch)
         self.token = nn.Parameter(torch.zeros(1, 1, width))
