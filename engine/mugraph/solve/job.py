@@ -102,7 +102,6 @@ class RegionJob:
             self.tools,
             self.options,
             Memory(self.tools, self.device, self.store, self.path),
-            self.store,
             self.timer,
             self.cancelled,
             self.together,

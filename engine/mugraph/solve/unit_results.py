@@ -21,7 +21,6 @@ from mugraph.solve.timing import RegionTimer
 from mugraph.solve.together import DIRECT, Units
 from mugraph.solve.tools import Tools
 from mugraph.solve.unit_task import Solved, UnitTask
-from mugraph.store import Store
 from mugraph.verification.lowering.check import mark_of
 
 
@@ -35,7 +34,6 @@ class UnitResults:
     tools: Tools
     options: Options
     memory: Memory
-    store: Store | None
     timer: RegionTimer
     cancelled: Callable[[], bool]
     together: Units | None
@@ -58,12 +56,12 @@ class UnitResults:
         found = yield from self._recalled_or_solved(unit, place, region, smaller, most_us)
         solution = found.solution
         if found.lowering is not None:
-            kept(mark_of(unit, smaller), found.lowering, self.tools, self.store)
+            kept(mark_of(unit, smaller), found.lowering, self.tools, self.memory.store)
         if found.lowering is not None or solution is None or not solution.tested:
             return found
         ending = self._ending()
         with self.tools.on("verification"), self.tools.file_time.counting(), self.tools.tester.until(ending.left_s):
-            lowering = lowering_of(unit, smaller, place, self.tools, self.store)
+            lowering = lowering_of(unit, smaller, place, self.tools, self.memory.store)
         if lowering.passed is None and ending.is_over:
             return replace(found, solution=replace(solution, tested=False), reason=UNTESTED, late=True)
         return with_lowering(found, lowering)
@@ -91,7 +89,7 @@ class UnitResults:
                     memory.keep(solved, key, lasting=not answer.shortened)
                 if solved.lowering is not None:  # of the same calls, perhaps under other names
                     others = [*at_other_sizes(solved.unit, region)]
-                    kept(mark_of(solved.unit, others), solved.lowering, self.tools, self.store)
+                    kept(mark_of(solved.unit, others), solved.lowering, self.tools, self.memory.store)
                 if answer.result.unit == unit and answer.result.kernel == place.name:
                     return replace(answer.result, unit=unit)
                 known = memory.recalled(unit, place, key, names)  # under another name

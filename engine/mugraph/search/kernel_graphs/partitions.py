@@ -11,15 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 
 Options = Sequence[tuple[int, float]]
 """(kernels, microseconds) of ways to compute a part."""
-
-
+T = TypeVar("T")
 _Chain: TypeAlias = "tuple[int, int, _Chain] | None"
 """The last part of a partition by number, its kernels, and the parts before it."""
 _Found = tuple[float, int, _Chain]
@@ -44,6 +43,20 @@ class Partition:
     parts: tuple[tuple[Part, int], ...]
 
 
+class _Numbered(Generic[T]):
+    """Things by number, as they were met: their own hashes take longer than all that is done with them."""
+
+    def __init__(self) -> None:
+        self.things: list[T] = []
+        self._numbers: dict[T, int] = {}
+
+    def number(self, thing: T) -> int:
+        known = self._numbers.setdefault(thing, len(self.things))
+        if known == len(self.things):
+            self.things.append(thing)
+        return known
+
+
 class Partitions:
     """The partitions of one program.
 
@@ -66,11 +79,8 @@ class Partitions:
         self._grids = {op.name: frozenset(op.axes) - reduced for op in program.ops}
         self._loads: dict[Part, frozenset[str]] = {}
         self._parts: dict[str, tuple[Part, ...]] = {}
-        # Each set of values and each part that was met, by its number: their hashes would take longer than all else.
-        self._states: list[frozenset[str]] = []
-        self._number_of: dict[frozenset[str], int] = {}
-        self._numbered: list[Part] = []
-        self._part_numbers: dict[Part, int] = {}
+        self._states = _Numbered[frozenset[str]]()  # what kernels still have to store
+        self._parts_met = _Numbered[Part]()
         self._known_steps: dict[int, Sequence[tuple[int, int]]] = {}
 
     @property
@@ -97,11 +107,11 @@ class Partitions:
 
         def costs(part: int) -> Options:
             if part not in known:
-                known[part] = [option for option in options(self._numbered[part]) if option[1] <= within]
+                known[part] = [option for option in options(self._parts_met.things[part]) if option[1] <= within]
             return known[part]
 
         def rest(state: int, left: int) -> list[_Found]:
-            if not self._states[state]:
+            if not self._states.things[state]:
                 return [(0.0, 0, None)]
             if not left:
                 return []
@@ -127,35 +137,27 @@ class Partitions:
                     most = found[-1][0]
             return sorted(found)[:keep]
 
-        return [Partition(us, self._parts_of(chain)) for us, _, chain in rest(self._state(self.outputs), kernels)]
+        return [
+            Partition(us, self._parts_of(chain)) for us, _, chain in rest(self._states.number(self.outputs), kernels)
+        ]
 
     def _parts_of(self, chain: _Chain) -> tuple[tuple[Part, int], ...]:
         """In an order in which they run: the last is the first of the chain."""
         found: list[tuple[Part, int]] = []
         while chain is not None:
             part, count, chain = chain
-            found.append((self._numbered[part], count))
+            found.append((self._parts_met.things[part], count))
         return tuple(reversed(found))
-
-    def _state(self, todo: frozenset[str]) -> int:
-        """The number of a set of values that kernels have to store."""
-        if todo not in self._number_of:
-            self._number_of[todo] = len(self._states)
-            self._states.append(todo)
-        return self._number_of[todo]
 
     def _steps(self, state: int) -> Sequence[tuple[int, int]]:
         """Parts that compute the last value of a state, and the states before them; both by number. They do not depend
         on what is known of the parts."""
         if state not in self._known_steps:
-            todo = self._states[state]
+            todo = self._states.things[state]
             steps: list[tuple[int, int]] = []
             for part in dict.fromkeys(self._last_of(todo)):
-                if part not in self._part_numbers:
-                    self._part_numbers[part] = len(self._numbered)
-                    self._numbered.append(part)
-                before = self._state(todo.difference(part.values) | part.leaves)
-                steps.append((self._part_numbers[part], before))
+                before = self._states.number(todo.difference(part.values) | part.leaves)
+                steps.append((self._parts_met.number(part), before))
             self._known_steps[state] = steps
         return self._known_steps[state]
 
