@@ -98,9 +98,18 @@ def run(
         ready = begun.ready()
         if text is not None:
             trace = withhold(trace, text, runs.calls, gpu=ready.device.kind == "gpu")
-        yield Traced(trace, time.monotonic() - began)
+        traced_s = time.monotonic() - began
+        yield Traced(trace, traced_s)
         yield from run_trace(
-            trace, ready.device, ready.target, options, store, cancelled, programs=programs, tools=ready.tools
+            trace,
+            ready.device,
+            ready.target,
+            options,
+            store,
+            cancelled,
+            programs=programs,
+            tools=ready.tools,
+            traced_s=traced_s,
         )
 
 
@@ -114,11 +123,13 @@ def run_trace(
     taken: Sequence[str] = (),
     programs: Programs | None = None,
     tools: Tools | None = None,
+    traced_s: float = 0.0,
 ) -> Iterator[Event]:
     """Optimise what was traced, what takes most of a recorded run first.
 
     taken: names of plans and kernels the file has already. programs: the file's text, to time what it will call; None:
-    without the guards of its own objects. tools: of a run that has begun; None: its own
+    without the guards of its own objects. tools: of a run that has begun; None: its own. traced_s: seconds of tracing
+    that count against the file's, where a person has waited for them
 
     Raises executors.executor.CannotExecute.
     """
@@ -127,6 +138,7 @@ def run_trace(
     with contextlib.nullcontext(tools) if tools is not None else working(device, target, options) as tools:
         path, order = Path(trace.path), largest_first(range(len(trace.regions)), trace.shares)
         tools.file_time, tools.run_number = FileTime(options.file_budget_s), tools.run_number + 1
+        tools.file_time.traced(traced_s)
         with side_by_side(tools) as units:
             jobs = [
                 RegionJob(number, trace.regions[number], names, device, tools, options, store, cancelled, path,

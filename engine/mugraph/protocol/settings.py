@@ -63,7 +63,7 @@ class EngineSettings:
             "Seconds of search for a whole file; what has not begun by then is not searched, and said.",
             order=5,
             called="the budget of a file",
-            option=("--file-budget", "Seconds for the search of a whole file; what has not begun by then is left."),
+            option=("--file-budget", "Seconds for a whole file, tracing counted; what has not begun by then is left."),
         ),
     ] = 45.0
     max_kernels: Annotated[

@@ -49,7 +49,7 @@ class Ending:
 
 NO_END = Ending()
 UNTESTED = (
-    "verified, but its kernel was not tested to the end: the seconds for the search of a file were over (--file-budget "
+    "verified, but its kernel was not tested to the end: the seconds for the file were over (--file-budget "
     "SECONDS gives it more)"
 )
 """Why a search unit has a kernel that is shown and not offered."""

@@ -1,5 +1,6 @@
-"""The seconds that a whole file may be searched for. Where search units are measured one after the other in the order
-of what they may gain (in_turn.py), that counts as well; of a file with one unit, what is measured does not.
+"""The seconds that a whole file may take: its tracing, where a person waits for it, and its search. Where search units
+are measured one after the other in the order of what they may gain (in_turn.py), that counts as well; of a file with
+one unit, what is measured does not.
 
 A search unit that is begun late gets what is left. One that is not done a little after the end hands over what it has
 found, and one that does not do that either is given up: the seconds are a promise to whoever waits.
@@ -17,6 +18,8 @@ _OVER = 1.1
 then."""
 _PEERS = 1.25
 """Of its seconds, after which nobody waits any more for what kernels are compared with besides the code as it runs."""
+_TRACING = 1 / 3
+"""Of its seconds, the most that tracing takes: a file that imports much is still searched."""
 
 
 class FileTime:
@@ -39,6 +42,10 @@ class FileTime:
         finally:
             self._spent_s += self._clock() - self._since
             self._since = None
+
+    def traced(self, seconds: float) -> None:
+        """The file was traced for so long."""
+        self._spent_s += min(seconds, _TRACING * self._limit_s)
 
     @property
     def left_s(self) -> float:
@@ -77,4 +84,4 @@ class FileTime:
 
     @property
     def _over(self) -> str:
-        return f"the {self._limit_s:g} s for the search of a file were over (--file-budget SECONDS gives it more)"
+        return f"the {self._limit_s:g} s for the file were over (--file-budget SECONDS gives it more)"

@@ -35,6 +35,19 @@ def test_what_is_not_searching_does_not_count() -> None:
     assert "--file-budget" in time.words
 
 
+def test_tracing_counts_but_leaves_time_to_search() -> None:
+    clock = Exact()
+    time = FileTime(30.0, clock.monotonic)
+    time.traced(6.0)
+    assert time.left_s == 24
+    slow = FileTime(30.0, clock.monotonic)
+    slow.traced(100.0)
+    assert slow.left_s == 20
+    without = FileTime(clock=clock.monotonic)
+    without.traced(100.0)
+    assert not without.is_over
+
+
 def test_who_is_at_work_a_while_after_its_end_is_stopped() -> None:
     clock = Exact()
     time = FileTime(10.0, clock.monotonic)

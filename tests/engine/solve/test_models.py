@@ -119,9 +119,7 @@ def test_what_is_late_is_said_of_each_unit(model: Path, monkeypatch: pytest.Monk
     for unit in left:
         assert not unit.searched
         assert unit.solution is None
-        assert re.fullmatch(
-            r"not searched: the .* s for the search of a file were over .*--file-budget.*", unit.reason or ""
-        )
+        assert re.fullmatch(r"not searched: the .* s for the file were over .*--file-budget.*", unit.reason or "")
     region = next(region for region in result.regions if region.units)
     assert region.status == "no-gain"
     assert "not searched" in (region.reason or "")
