@@ -30,6 +30,15 @@ if BESIDE > 1:
     os.environ.update(one_thread.beside_others(os.environ, max(1, sharing.processors() // BESIDE)))
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where each run tries the same examples, further draws show nothing new."""
+    if config.getoption("--hypothesis-profile") != "ci":
+        return
+    more = [item for item in items if item.get_closest_marker("more")]
+    config.hook.pytest_deselected(items=more)
+    items[:] = [item for item in items if not item.get_closest_marker("more")]
+
+
 def pytest_collection_finish() -> None:
     """What is there now, thousands of tests and PyTorch, stays: nobody need look through it for garbage."""
     gc.collect()

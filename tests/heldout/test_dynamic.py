@@ -13,6 +13,7 @@ from mugraph.events import Done, FileResult
 from mugraph.pipeline import Options, run
 from mugraph.reports.document import file_document
 
+from tests.support.clock import FILE_S
 from tests.support.forks import run_interpreted
 
 PROGRAMS = sorted((Path(__file__).parent / "dynamic").glob("*.py"))
@@ -25,7 +26,7 @@ FASTER_FOR = {"norm_linear": ((1, 8),)}
 
 
 def optimized(path: Path) -> FileResult:
-    options = Options(target="h100", budget_s=1.0, measure=False, max_kernels=1)
+    options = Options(target="h100", budget_s=1.0, file_budget_s=FILE_S, measure=False, max_kernels=1)
     for event in run(path, options=options):
         if isinstance(event, Done):
             return event.result

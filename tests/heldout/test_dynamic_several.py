@@ -15,6 +15,7 @@ from mugraph.ir.ranges import SizeRange
 from mugraph.pipeline import Options, run
 from mugraph.reports.document import file_document
 
+from tests.support.clock import FILE_S
 from tests.support.forks import run_interpreted
 
 PROGRAMS = sorted((Path(__file__).parent / "dynamic_several").glob("*.py"))
@@ -24,7 +25,9 @@ TRACED = {"rows", "merged"}
 
 
 def optimized(path: Path) -> FileResult:
-    for event in run(path, options=Options(target="h100", budget_s=1.0, measure=False, max_kernels=1)):
+    for event in run(
+        path, options=Options(target="h100", budget_s=1.0, file_budget_s=FILE_S, measure=False, max_kernels=1)
+    ):
         if isinstance(event, Done):
             return event.result
     raise AssertionError("the pipeline ended without a result")

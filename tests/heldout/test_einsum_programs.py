@@ -9,11 +9,14 @@ import pytest
 from mugraph.events import Done, FileResult
 from mugraph.pipeline import Options, run
 
-from tests.engine.search.einsum_programs import EinsumProgram, programs
+from tests.engine.search.einsum_programs import EinsumProgram, chunks, programs
 from tests.heldout.checks import check_edit, check_kernels
+from tests.support.clock import FILE_S
 
 CHUNKS, PER_CHUNK = 4, 11
 BUDGET_S = 0.5
+FIRST = 2
+"""Chunks that are always tried."""
 HEADER = "import torch\nimport torch.nn.functional as F\n"
 
 
@@ -25,13 +28,13 @@ def sample(chunk: int) -> tuple[EinsumProgram, ...]:
 
 
 def optimized(path: Path) -> FileResult:
-    for event in run(path, options=Options(target="h100", budget_s=BUDGET_S, measure=False)):
+    for event in run(path, options=Options(target="h100", budget_s=BUDGET_S, file_budget_s=FILE_S, measure=False)):
         if isinstance(event, Done):
             return event.result
     raise AssertionError("the pipeline ended without a result")
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", chunks(CHUNKS, FIRST))
 def test_sample(chunk: int, tmp_path: Path) -> None:
     source = "\n\n".join([HEADER, *(program.source for program in sample(chunk))]).encode()
     path = tmp_path / "einsums.py"

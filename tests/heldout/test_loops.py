@@ -9,6 +9,7 @@ from mugraph.edit.apply import apply_files
 from mugraph.events import Done, FileResult
 from mugraph.pipeline import Options, run
 
+from tests.support.clock import FILE_S
 from tests.support.forks import run_interpreted
 
 PROGRAMS = Path(__file__).parent / "loops"
@@ -16,7 +17,7 @@ CHILD = Path(__file__).parent / "run_loops_child.py"
 
 
 def optimized(path: Path) -> FileResult:
-    for event in run(path, options=Options(target="h100", budget_s=1.0, measure=False)):
+    for event in run(path, options=Options(target="h100", budget_s=1.0, file_budget_s=FILE_S, measure=False)):
         if isinstance(event, Done):
             return event.result
     raise AssertionError("the pipeline ended without a result")

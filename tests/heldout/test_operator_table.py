@@ -17,6 +17,7 @@ from mugraph.ir.ops import Kind
 from mugraph.pipeline import Options, run
 
 from tests.heldout.checks import check_edit, check_kernels
+from tests.support.clock import FILE_S
 
 BUDGET_S = 0.5
 HEADER = "import math\nimport torch\nimport torch.nn.functional as F\n"
@@ -78,7 +79,7 @@ def in_kernel_graph(name: str) -> str:
 
 
 def optimized(path: Path) -> FileResult:
-    for event in run(path, options=Options(target="h100", budget_s=BUDGET_S, measure=False)):
+    for event in run(path, options=Options(target="h100", budget_s=BUDGET_S, file_budget_s=FILE_S, measure=False)):
         if isinstance(event, Done):
             return event.result
     raise AssertionError("the pipeline ended without a result")

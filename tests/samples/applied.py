@@ -26,6 +26,7 @@ from mugraph.tune.device import detect, resolve
 from torch import nn
 
 from tests.samples.declared import SAMPLES, arguments, declarations
+from tests.support.clock import FILE_S
 
 FILES = sorted(SAMPLES.glob("*.py"))
 
@@ -84,7 +85,7 @@ def found(path: Path, target: str, budget_s: float, store: Store | None = None, 
 
     most: of a file with many sizes of one function, so many of the first regions and of the last
     """
-    options = Options(target=target, budget_s=budget_s, measure=False)
+    options = Options(target=target, budget_s=budget_s, file_budget_s=FILE_S, measure=False)
     trace = trace_file(path)
     if most is not None:
         trace = replace(trace, regions=(*trace.regions[:most], *trace.regions[most:][-most:]))

@@ -15,6 +15,7 @@ from mugraph import cli
 
 from tests.server.support.lsp import Document, Session, over_stdio, over_tcp
 from tests.support import engine
+from tests.support.clock import FILE_S
 from tests.support.forks import ForkServer
 from tests.support.searched import BUDGET_S, TARGET, Searched, cache_folder
 
@@ -36,7 +37,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 @pytest.fixture(scope="module")
 def settings(tracing: ForkServer, interpreting: ForkServer) -> Mapping[str, object]:
     command = engine.command(tracing.path, interpreting.path)
-    return {"target": TARGET, "search": {"budget": BUDGET_S}, "engine": {"command": [*command]}}
+    return {"target": TARGET, "search": {"budget": BUDGET_S, "fileBudget": FILE_S}, "engine": {"command": [*command]}}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -73,7 +74,8 @@ async def test_what_is_applied_is_what_the_command_line_writes(
     theirs = tmp_path / sample.name
     theirs.write_bytes(sample.read_bytes())
     monkeypatch.setenv("MUGRAPH_CACHE_DIR", store["MUGRAPH_CACHE_DIR"])
-    assert cli.run(["optimize", str(theirs), "--apply", "--target", TARGET, "--budget", f"{BUDGET_S}"]) == 0
+    seconds = ["--budget", f"{BUDGET_S}", "--file-budget", f"{FILE_S}"]
+    assert cli.run(["optimize", str(theirs), "--apply", "--target", TARGET, *seconds]) == 0
     by_the_command = _written(theirs)
     assert sample.name in by_the_command
     assert over_stdio_written == by_the_command

@@ -15,6 +15,8 @@ from mugraph.search.kernel_graphs import several
 from mugraph.solve import telling
 
 SLOWER = 1000
+FILE_S = 36_000.0
+"""For a whole file: no end."""
 STEP_S = 0.002
 """Of a step of a search for kernel graphs, on an idle machine. Nothing else bounds the work of all its parts."""
 

@@ -28,6 +28,8 @@ _MOST_TERMS = 512
 
 Terms = frozenset[int]
 """The exponents that occur, as residues mod Q; {0} for a polynomial."""
+_POLYNOMIAL: Terms = frozenset({0})
+_NOTHING: Terms = frozenset()
 
 
 NO_ROOTS = "sqrt is outside Theorem 2"
@@ -72,7 +74,7 @@ class FormArithmetic:
         self._factors: dict[int, Factor] = {}
         self._bases: dict[Base, Factor] = {}
         self._kept: list[Form] = []  # divided-by forms stay alive, so that their ids stay theirs
-        self._one = Form(frozenset({0}), 0, (), 1)
+        self._one = Form(_POLYNOMIAL, 0, (), 1)
         self.argument_degree = 0
         self.atoms: set[tuple[str, tuple[int, ...]]] = set()
         self.atom_degree = 0
@@ -81,7 +83,7 @@ class FormArithmetic:
         """[1, *shape] input elements with random values."""
 
         def variable(value: int) -> Form:
-            return Form(frozenset({0}), 1, (), int(value))
+            return Form(_POLYNOMIAL, 1, (), int(value))
 
         return _each(variable, 1)(rng.integers(0, Q, (1, *shape), dtype=np.int64))
 
@@ -93,19 +95,19 @@ class FormArithmetic:
         )
         powers = random_powers(constant)
         divisors = Counter({self._base(base): -power for base, power in powers if power < 0})
-        terms = frozenset({0}) if constant.sign else frozenset[int]()
+        terms = _POLYNOMIAL if constant.sign else _NOTHING
         number = Form(terms, sum(max(0, power) for _, power in powers), _divisors(divisors), residue)
         return np.full((1,) * (rank + 1), number, object)
 
     def indicator(self, where: NDArray[np.bool_]) -> Elements:
         def element(one: bool) -> Form:
-            return self._one if one else Form(frozenset(), 0, (), 0)
+            return self._one if one else Form(_NOTHING, 0, (), 0)
 
         return _each(element, 1)(where)
 
     def whole(self, numbers: NDArray[np.int64]) -> Elements:
         def element(number: int) -> Form:
-            return Form(frozenset({0}) if number else frozenset(), 0, (), int(number) % Q)
+            return Form(_POLYNOMIAL if number else _NOTHING, 0, (), int(number) % Q)
 
         return _each(element, 1)(numbers)
 
@@ -146,12 +148,9 @@ class FormArithmetic:
         raise Unbounded("a maximum is outside Theorem 2")
 
     def sum(self, a: Elements, over: tuple[int, ...]) -> Elements:
-        total = a
+        total, add = a, np.frompyfunc(self._add, 2, 1)
         for position in over:
-            parts = [np.take(total, [i], position) for i in range(total.shape[position])]
-            total = parts[0]
-            for part in parts[1:]:
-                total = self.add(total, part)
+            total = cast(Elements, add.reduce(total, axis=position, keepdims=True))
         return total
 
     def dot(self, a: Elements, b: Elements, over: tuple[int, ...]) -> Elements:
@@ -166,7 +165,7 @@ class FormArithmetic:
     def rearrange(self, a: Elements, how: Rearrange) -> Elements:
         def filled(element: Form | int) -> Form:
             # Padding writes the number 0 into arrays of objects.
-            return element if isinstance(element, Form) else Form(frozenset(), 0, (), 0)
+            return element if isinstance(element, Form) else Form(_NOTHING, 0, (), 0)
 
         return _each(filled, 1)(how(a))
 
@@ -177,8 +176,10 @@ class FormArithmetic:
         if not a.terms or not b.terms:
             return b if not a.terms else a
         value = None if a.value is None or b.value is None else (a.value + b.value) % Q
+        degree = a.degree if a.degree > b.degree else b.degree
         if a.divisors == b.divisors:
-            return Form(_capped(a.terms | b.terms), max(a.degree, b.degree), a.divisors, value)
+            terms = a.terms if a.terms is b.terms else _capped(a.terms | b.terms)
+            return Form(terms, degree, a.divisors, value)
         common = Counter(dict(a.divisors)) | Counter(dict(b.divisors))
         left = _times(a, common - Counter(dict(a.divisors)))
         right = _times(b, common - Counter(dict(b.divisors)))
@@ -189,7 +190,9 @@ class FormArithmetic:
         divisors = a.divisors or b.divisors
         if a.divisors and b.divisors:
             divisors = _divisors(Counter(dict(a.divisors)) + Counter(dict(b.divisors)))
-        return Form(_product(a.terms, b.terms), a.degree + b.degree, divisors, value)
+        # Most of what a program multiplies is polynomials: no look into the cache for those.
+        terms = a.terms if b.terms is _POLYNOMIAL else b.terms if a.terms is _POLYNOMIAL else _product(a.terms, b.terms)
+        return Form(terms, a.degree + b.degree, divisors, value)
 
     def _reciprocal(self, a: Form) -> Form:
         # One Form object is one value: dividing twice by it gives the same factor.
@@ -214,12 +217,12 @@ class FormArithmetic:
         values = tuple(sorted(known) if commutes else known)
         self.atoms.add((fn, values))
         self.atom_degree = max(self.atom_degree, *(a.degree + _denominator(a)[1] for a in forms))
-        return Form(frozenset({0}), 1, (), self._hash(fn, b"".join(value.to_bytes(8, "little") for value in values)))
+        return Form(_POLYNOMIAL, 1, (), self._hash(fn, b"".join(value.to_bytes(8, "little") for value in values)))
 
     def _base(self, base: Base) -> Factor:
         """The random element that a constant is divided by."""
         if base not in self._bases:
-            self._bases[base] = Factor(next(self._numbers), frozenset({0}), 1)
+            self._bases[base] = Factor(next(self._numbers), _POLYNOMIAL, 1)
         return self._bases[base]
 
     def _hash(self, name: str, argument: bytes) -> int:
@@ -272,7 +275,7 @@ def _times(form: Form, factors: Counter[Factor]) -> tuple[Terms, int]:
 
 
 def _denominator(form: Form) -> tuple[Terms, int]:
-    return _times(Form(frozenset({0}), 0, (), None), Counter(dict(form.divisors)))
+    return _times(Form(_POLYNOMIAL, 0, (), None), Counter(dict(form.divisors)))
 
 
 def _divisors(factors: Counter[Factor]) -> tuple[tuple[Factor, int], ...]:

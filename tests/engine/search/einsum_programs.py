@@ -13,7 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import CodeType
+from typing import Any
 
+import pytest
 import torch
 import torch.nn.functional as F
 
@@ -272,3 +274,8 @@ def programs(count: int) -> tuple[EinsumProgram, ...]:
         if len(found) == count:
             return tuple(found.values())
     raise AssertionError("unreachable")
+
+
+def chunks(count: int, first: int) -> list[Any]:
+    """Numbers of chunks; those after the first are further draws."""
+    return [pytest.param(chunk, marks=[] if chunk < first else [pytest.mark.more]) for chunk in range(count)]

@@ -19,6 +19,7 @@ from mugraph.protocol.codec import Decoder, Unreadable, encode
 from mugraph.protocol.settings import EngineSettings
 from mugraph.protocol.values import Document
 
+from tests.support.clock import FILE_S
 from tests.support.engine import command
 from tests.support.forks import ForkServer
 
@@ -143,7 +144,7 @@ class Engine:
 
 
 def quick(budget_s: float = 2.0) -> EngineSettings:
-    return EngineSettings(target="h100", budget_s=budget_s, measure=False)
+    return EngineSettings(target="h100", budget_s=budget_s, file_budget_s=FILE_S, measure=False)
 
 
 def gone(family: list[psutil.Process], within_s: float) -> list[psutil.Process]:
