@@ -63,6 +63,19 @@ class TensorProgram:
         return tuple(op for op in self.ops if not op.kind.is_leaf)
 
     @property
+    def is_copy(self) -> bool:
+        """Does it compute nothing, and write a tensor in another order in memory?"""
+        if len(self.ops) > 1 or not self.tensors or self.tensors[0].windows or len(self.outputs) != 1:
+            return False
+        lying = [self._lying(tensor) for tensor in (*self.tensors, *self.outputs.values())]
+        return lying[0] != lying[1]
+
+    def _lying(self, tensor: Tensor) -> list[str]:
+        """Its axes, that with the longest steps in memory first."""
+        steps = tensor.axis_strides(self.sizes)
+        return sorted((axis for axis in tensor.axes if self.sizes[axis] > 1), key=lambda axis: -steps[axis])
+
+    @property
     def tf32(self) -> frozenset[Tf32]:
         """PyTorch's settings by which its products may take TF32."""
         return frozenset(op.tf32 for op in self.ops if op.tf32)

@@ -83,6 +83,7 @@ class Region:
     names:     what the user's code calls some of the values its calls compute ("scores"); not unique, and only a wish
     status:    None for a region to be searched; else why not ("needs-shapes", "unsupported", "failed") with reason
     dynamic:   what varies with a size that was declared with a range; all else here has the largest
+    turned:    operands of convolutions that are computed channels last: copies that the user's code does not make
     """
 
     function: str
@@ -103,6 +104,7 @@ class Region:
     outside: Mapping[str, str] = field(default_factory=dict[str, str])
     called: tuple[str, ...] = ()
     relaid: Relaid | None = None
+    turned: frozenset[int] = frozenset()
 
     @property
     def as_made(self) -> Region:

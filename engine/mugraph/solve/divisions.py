@@ -20,6 +20,7 @@ from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.solve.pytorch import kept_us, pytorch_us
 from mugraph.targets import Target
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
+from mugraph.units.layouts import plain_calls_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Division:
         """Estimated, of the parts that compute something of what the unit computes; infinite where it is not known."""
         wanted = _made(unit)
         parts = [part for part in self.parts if any(wanted.intersection(call.outputs) for call in part.calls)]
-        us = self._us(parts, target)
+        us = self._us(parts, target) if parts else None
         return inf if us is None else us
 
     def _us(self, parts: Sequence[Part], target: Target) -> float | None:
@@ -53,9 +54,11 @@ class Division:
         plain: list[Call] = []
         for part in parts:
             solution = solutions.get(id(part))
-            if isinstance(part, PlainCalls):
-                plain += part.calls
-            elif solution is not None and solution.pays:
+            calls = plain_calls_of(self.region, part)
+            plain += calls
+            if isinstance(part, PlainCalls) or calls:
+                continue
+            if solution is not None and solution.pays:
                 total += solution.estimate_us if solution.measured_us is None else solution.measured_us
             else:
                 total += pytorch_us(part, target).eager_us

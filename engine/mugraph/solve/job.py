@@ -46,7 +46,7 @@ from mugraph.solve.tools import Tools
 from mugraph.solve.unit_results import UnitResults
 from mugraph.store import Store
 from mugraph.tune.device import Device
-from mugraph.units.layouts import FASTER, WHOLE, Layout, usual_and_turned
+from mugraph.units.layouts import FASTER, WHOLE, Layout, plain_calls_of, usual_and_turned
 from mugraph.units.region_units import cut_region
 from mugraph.units.search_units import is_divisible
 
@@ -313,6 +313,4 @@ def _has_turned(region: Region, parts: Sequence[Part]) -> bool:
     """Does PyTorch run a convolution otherwise than it was recorded?"""
     if region.relaid is not None:
         return True
-    return bool(
-        usual_and_turned(region, [call for part in parts if isinstance(part, PlainCalls) for call in part.calls])[1]
-    )
+    return bool(usual_and_turned(region, [call for part in parts for call in plain_calls_of(region, part)])[1])

@@ -12,7 +12,7 @@ from math import inf
 
 from mugraph.events import RegionResult
 from mugraph.ir.calls import Call
-from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
+from mugraph.ir.region import Part, Region, SearchUnit
 from mugraph.ops.algebra.registry import canonical
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.schedules.cost import least_us
@@ -21,7 +21,7 @@ from mugraph.targets import Target
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
 from mugraph.tune.messages import DIFFERS
 from mugraph.units.biases import with_biases_apart, without_biases
-from mugraph.units.layouts import FASTER, WHOLE, Layout, Ranks, turnable
+from mugraph.units.layouts import FASTER, WHOLE, Layout, Ranks, plain_calls_of, turnable
 from mugraph.units.whole_last import channels_last
 
 HOPELESS = 1.2
@@ -59,9 +59,9 @@ def expected_us(region: Region, parts: Sequence[Part], target: Target) -> float:
     calls. Infinite where it is not known."""
     total, plain = 0.0, list[Call]()
     for part in parts:
-        if isinstance(part, PlainCalls):
-            plain += part.calls
-        else:
+        calls = plain_calls_of(region, part)
+        plain += calls
+        if isinstance(part, SearchUnit) and not calls:
             total += _expected_us(part, target)
     kept = kept_us(region, plain, None, target) if plain else None
     if kept is not None:

@@ -11,7 +11,7 @@ from mugraph.plans.kernel_graph import kernel_graph
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.plans.tf32 import asking
 from mugraph.units.biases import with_biases_back
-from mugraph.units.layouts import with_usual_layouts
+from mugraph.units.layouts import plain_calls_of, with_usual_layouts
 from mugraph.units.written_last import reading_usual, with_copies, written_by_kernels
 
 Step = KernelStep | PlainCalls
@@ -19,6 +19,16 @@ Step = KernelStep | PlainCalls
 
 def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int, Solution]) -> RegionPlan | None:
     """used: id of a search unit -> its kernel. None where no part of the region has one."""
+    joined = steps_of(region, parts, used)
+    if region.relaid is None:
+        region = with_copies(region, [step.calls for step in joined if isinstance(step, PlainCalls)])
+    if not any(isinstance(step, KernelStep) for step in joined):
+        return None
+    return RegionPlan(name, asking(region, joined), joined, kernel_graph(name, region, joined))
+
+
+def steps_of(region: Region, parts: Sequence[Part], used: Mapping[int, Solution]) -> tuple[Step, ...]:
+    """As `planned` takes them: kernels, and the calls that PyTorch makes beside them."""
     steps: list[Step] = []
     for part in parts:
         solution = used.get(id(part))
@@ -27,12 +37,7 @@ def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int,
             steps.append(KernelStep(part, solution.kernel, solution.verdict, solution.then))
         else:
             steps.append(PlainCalls(part.calls))
-    joined = _joined(complete(region.as_made, _as_recorded(region, steps)))
-    if region.relaid is None:
-        region = with_copies(region, [step.calls for step in joined if isinstance(step, PlainCalls)])
-    if not any(isinstance(step, KernelStep) for step in joined):
-        return None
-    return RegionPlan(name, asking(region, joined), joined, kernel_graph(name, region, joined))
+    return _joined(complete(region.as_made, _as_recorded(region, steps)))
 
 
 def _as_recorded(region: Region, steps: Sequence[Step]) -> list[Step]:
@@ -43,12 +48,19 @@ def _as_recorded(region: Region, steps: Sequence[Step]) -> list[Step]:
         plain = iter(with_biases_back(region.as_made, [step.calls for step in steps if isinstance(step, PlainCalls)]))
         found = [PlainCalls(next(plain)) if isinstance(step, PlainCalls) else step for step in steps]
         return [step for step in found if not isinstance(step, PlainCalls) or step.calls]
-    kernels_read = {value for step in steps if isinstance(step, KernelStep) for value in step.unit.inputs.values()}
-    calls = [step.calls for step in steps if isinstance(step, PlainCalls)]
+    plain = [plain_calls_of(region, step if isinstance(step, PlainCalls) else step.unit) for step in steps]
+    kernels = [step for step, calls in zip(steps, plain, strict=True) if isinstance(step, KernelStep) and not calls]
+    kernels_read = {value for step in kernels for value in step.unit.inputs.values()}
+    calls = [tuple(of_step) for of_step in plain if of_step]
     back = with_biases_back(region, with_usual_layouts(region, calls, kernels_read))
-    plain = iter(reading_usual(region, back, written_by_kernels(region, calls)))
-    found = [PlainCalls(next(plain)) if isinstance(step, PlainCalls) else step for step in steps]
+    made = iter(reading_usual(region, back, written_by_kernels(region, calls)))
+    found = [_made_so(step, next(made)) if of_step else step for step, of_step in zip(steps, plain, strict=True)]
     return [step for step in found if not isinstance(step, PlainCalls) or step.calls]
+
+
+def _made_so(step: Step, calls: tuple[Call, ...]) -> Step:
+    """The step, where it is a kernel that makes just these calls; else the calls."""
+    return step if isinstance(step, KernelStep) and calls == tuple(step.unit.calls) else PlainCalls(calls)
 
 
 def complete(region: Region, steps: Sequence[Step]) -> list[Step]:

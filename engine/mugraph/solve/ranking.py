@@ -63,7 +63,7 @@ def ranked_candidates(
     hurried = ending.is_near
     best = yield from _first_right(every, verdicts, telling)
     several, out_of_time = list[Candidate](), False
-    if not is_level(program, telling, tools.target):
+    if not program.is_copy and not is_level(program, telling, tools.target):
         several, out_of_time = yield from kernel_graphs(
             program, blocks, every, best, tools, bounds, cancelled, verdicts, telling, ending
         )

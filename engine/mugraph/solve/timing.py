@@ -46,6 +46,7 @@ from mugraph.tune.against import Measurement, Times, against_peers, peer_subject
 from mugraph.tune.device import Device, device_memory
 from mugraph.tune.measure import METHOD
 from mugraph.tune.messages import Applied, InputSpec, Subject
+from mugraph.units.layouts import plain_calls_of
 from mugraph.units.ranged import region_at
 
 _log = logging.getLogger("mugraph.solve")
@@ -139,7 +140,7 @@ class RegionTimer:
         pytorch, ours_us, computed = list[Baseline](), list[float](), set[int]()
         for result in results:
             solution = result.solution
-            if solution is None:
+            if solution is None or plain_calls_of(region, result.unit):
                 continue
             unit, ours = result.unit, solution.estimate_us
             computed.update(value for call in unit.calls for value in call.outputs)
@@ -151,7 +152,8 @@ class RegionTimer:
             ours_us.append(ours if use_all or solution.pays else pytorch_us(unit, target).eager_us)
         if not pytorch:
             return Timing()
-        plain = [call for step in plan.steps if isinstance(step, PlainCalls) for call in step.calls]
+        steps = [step if isinstance(step, PlainCalls) else step.unit for step in plan.steps]
+        plain = [call for step in steps for call in plain_calls_of(region, step)]
         kept = kept_us(region, [call for call in plain if computed.isdisjoint(call.outputs)], size, target)
         if kept is not None:
             pytorch.append(kept[0])

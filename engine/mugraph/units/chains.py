@@ -13,6 +13,7 @@ from mugraph.baseline.launches import launches
 from mugraph.ir.calls import are_known, operands
 from mugraph.ir.region import Call, Named, Part, PlainCalls, Region, SearchUnit
 from mugraph.units.cut import Cutter
+from mugraph.units.fusion import bytes_of
 from mugraph.units.growing import GrowingUnit, UnitPrograms
 from mugraph.units.growth import UnitGrowth
 from mugraph.units.order import in_order
@@ -21,13 +22,18 @@ from mugraph.units.region_graph import RegionGraph
 
 MAX_OPS = 64
 """Operators of a chain: the search has nothing to decide about them."""
+LEAST_TURNED = 1 << 20
+"""Bytes of a copy to another order: less takes a start of a kernel, whoever copies it."""
 
 
 def is_chain(unit: GrowingUnit, region: Region) -> bool:
-    """Does the unit compute each element by itself, in calls that PyTorch runs as several kernels?"""
+    """Does the unit compute each element by itself, in calls that PyTorch runs as several kernels? Or does it copy
+    images to another order in memory, which PyTorch does far from the memory's speed?"""
     if any(op.kind.reduces for op in unit.lowered.program.ops):
         return False
     calls = [region.calls[i] for i in sorted(unit.calls)]
+    if len(calls) == 1 and RegionGraph(region).turns(calls[0]):
+        return bytes_of(region.values[unit.output]) >= LEAST_TURNED
     return are_known(calls, region.values) and len(launches(calls, region.values)) > 1
 
 

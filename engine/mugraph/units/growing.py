@@ -84,6 +84,7 @@ class UnitPrograms:
                 self._names,
                 region.names.keys(),
                 as_they_lie=True,
+                copies=len(calls) == 1 and any(self._graph.turns(region.calls[i]) for i in calls),
             )
         except NotLowerable:
             return None

@@ -55,7 +55,7 @@ class UnitGrowth:
         calls = frozenset({root})
         lowered = self._programs.lower(calls, output, self._programs.max_ops)
         refused: set[int] = set()
-        while True:
+        while not graph.stands_alone(graph.calls[root]):
             near = {graph.producer.get(value, -1) for value in graph.inputs(calls)} - {-1} - refused - ends
             if not near:
                 break

@@ -2,8 +2,9 @@
 
 cuDNN's kernels for the tensor cores read and write channels last. What lies in the usual order they turn around, or are
 slower with; torch.compile turns the operand of convolutions in two dimensions, and so do we: in a call before the
-convolution. The kernel that follows reads what it gets by its strides, and writes the program's own; or, where only
-kernels and such convolutions read that, writes channels last as well: the call that turns it copies nothing then. Where
+convolution, or in a kernel of ours where that is faster (PyTorch's copy between two orders is far from the memory's
+speed). The kernel that follows reads what it gets by its strides, and writes the program's own; or, where only kernels
+and such convolutions read that, writes channels last as well: the call that turns it copies nothing then. Where
 something else reads the result the convolution stays as it was recorded. (The weight is turned by PyTorch, in the call:
 it may change between two calls.)
 
@@ -100,7 +101,8 @@ def with_channels_last(region: Region, chosen: Collection[Turned], written: Coll
             values[number] = _last(values[value])
         if one.operand in written:
             values[one.operand] = _last(values[one.operand])
-    return replace(region, calls=tuple(calls), values=values)
+    copies = frozenset(one.number for one in chosen)
+    return replace(region, calls=tuple(calls), values=values, turned=copies)
 
 
 def read_by_calls(parts: Sequence[Part]) -> set[int]:
@@ -135,6 +137,14 @@ def with_usual_layouts(
                     yield Call(TARGET, (Ref(result),), {}, (copies[result],), call.range)
 
     return [tuple(calls(step)) for step in plain]
+
+
+def plain_calls_of(region: Region, part: Part) -> Sequence[Call]:
+    """Calls that count as PyTorch's where it is told how convolutions lie: of plain calls all; of a search unit that
+    turns an operand, which may be a kernel, its copy. None of others."""
+    if isinstance(part, PlainCalls):
+        return part.calls
+    return part.calls if region.turned.issuperset(part.outputs.values()) else ()
 
 
 def usual_and_turned(region: Region, calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:

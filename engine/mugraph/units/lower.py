@@ -45,6 +45,7 @@ def lower(
     bound: Collection[int] = (),
     *,
     as_they_lie: bool = False,
+    copies: bool = False,
 ) -> Lowered:
     """The tensor program that computes `outputs` from the values that no call produces.
 
@@ -53,6 +54,7 @@ def lower(
     bound:    those that the user's code has named itself; their names count most
     as_they_lie: the dimensions of outputs in the order in which they lie in memory, so that a kernel that writes them
               row by row leaves them as the user's code does
+    copies:   as of `finish`
 
     Raises NotLowerable with one sentence saying why, and Duplicated when a value should be loaded instead of computed.
     """
@@ -69,7 +71,7 @@ def lower(
             laid[value], dims = order, in_order(order, dims)
         wanted.append(Output(value, names.get(value, "out"), dims, node))
     sources = {**names, **{live.value: live.expression for live in live_ins}}
-    found = finish(builder, wanted, sources, name)
+    found = finish(builder, wanted, sources, name, copies=copies)
     # Two outputs never share a value (finish refuses), so tensors and wanted outputs come in one order.
     tensors = [tensor.name for tensor in found.program.outputs.values()]
     tied = dict(zip(tensors, outputs, strict=True))

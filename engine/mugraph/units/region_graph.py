@@ -68,16 +68,20 @@ class RegionGraph:
 
     def shape_only(self, i: int) -> bool:
         entry = entry_for(self.calls[i].target)
-        return entry is not None and entry.shape_only and not self._turns(self.calls[i])
+        return entry is not None and entry.shape_only and not self.turns(self.calls[i])
 
-    def _turns(self, call: Call) -> bool:
-        """Does it copy a value to another order, where a whole region is turned? Such a copy is made once, and a unit
-        may end with it."""
-        if self.region.relaid is None or call.target != "Tensor.contiguous":
+    def turns(self, call: Call) -> bool:
+        """Does it copy images to another order in memory, which the user's code does not? Where the whole region is
+        turned such a copy is made once, and a unit may end with it; where single convolutions are, it stands alone."""
+        if call.target != "Tensor.contiguous" or (self.region.relaid is None and not self.stands_alone(call)):
             return False
         source, out = (self.region.values[value] for value in (operands(call)[0], call.outputs[0]))
         pairs = zip(out.shape, source.strides, out.strides, strict=True)
         return any(size != 1 and one != other for size, one, other in pairs)
+
+    def stands_alone(self, call: Call) -> bool:
+        """Is it a copy for a convolution, which is a unit by itself or none?"""
+        return not self.region.turned.isdisjoint(call.outputs)
 
     def inputs(self, calls: frozenset[int]) -> tuple[int, ...]:
         """Values that the calls read and do not compute, in order. Values that they know by heart are not read."""

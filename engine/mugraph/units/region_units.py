@@ -50,7 +50,7 @@ def cut_region(
             if written:
                 continue
         if written <= may_be:
-            return with_views(replace(region, values=whole.values), parts), parts
+            return with_views(replace(region, values=whole.values, turned=whole.turned), parts), parts
         written &= may_be
 
 

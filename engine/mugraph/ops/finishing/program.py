@@ -50,10 +50,13 @@ class Finished:
     views: dict[str, View]
 
 
-def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, str], name: str) -> Finished:
+def finish(
+    builder: Builder, outputs: Sequence[Output], sources: Mapping[int, str], name: str, *, copies: bool = False
+) -> Finished:
     """The program and what ties it to the builder's values and calls.
 
     sources: value number -> what the user's code calls it
+    copies:  an output may be an input in another order in memory
     Raises Duplicated where a value would be computed twice, NotLowerable where an output is a broadcast.
     """
     if any(output.node.keep is not None for output in outputs):
@@ -81,7 +84,7 @@ def finish(builder: Builder, outputs: Sequence[Output], sources: Mapping[int, st
     for output in outputs:
         if flat[place[output.node]].axes != frozenset(x for dim in joined.dims(output.dims) for x in dim):
             raise NotLowerable("an output repeats its numbers along an axis")
-        if flat[place[output.node]].kind.is_leaf:
+        if flat[place[output.node]].kind.is_leaf and not copies:
             raise NotLowerable("an output is an input as it is")
     return _named(builder, outputs, sources, name, joined, flat, sorted(live), place)
 
