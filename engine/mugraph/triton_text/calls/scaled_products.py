@@ -23,15 +23,15 @@ def _scaled_product(call: Call, box: Box) -> Real:
     one = call.part(left, (rows, slice(0, left.shape[1])))
     two = call.part(right, (slice(0, right.shape[0]), columns))
     found = call.reals.dot(*matrices(one, two))
+    rank = found.p.ndim
     for scale, own in zip(scales[:2], ((rows, slice(0, 1)), (slice(0, 1), columns)), strict=True):
-        if prod(scale.shape) == 1:
-            part = call.part(scale, (slice(0, 1),) * len(scale.shape)).each(lambda x: x.reshape((1,) * found.p.ndim))
-        else:
-            part = call.part(scale, own).each(lambda x: x.reshape((1,) * (found.p.ndim - x.ndim) + x.shape))
-        found = call.reals.mul(found, part)
+        is_one = prod(scale.shape) == 1
+        part = call.part(scale, (slice(0, 1),) * len(scale.shape) if is_one else own)
+        shape = (1, 1) if is_one else part.p.shape
+        found = call.reals.mul(found, part.each(lambda x, to=shape: x.reshape((1,) * (rank - 2) + to)))
     for bias in scales[2:]:
         added = call.part(bias, (columns,))
-        found = call.reals.add(found, added.each(lambda x: x.reshape((1,) * (found.p.ndim - 1) + x.shape)))
+        found = call.reals.add(found, added.each(lambda x: x.reshape((1,) * (rank - 1) + x.shape)))
     return found
 
 
@@ -45,7 +45,7 @@ def _shape(operands: Sequence[HostTensor], arguments: Mapping[str, Any]) -> tupl
     if depth % _MULTIPLE or columns % _MULTIPLE:
         raise Wrong("type", f"torch._scaled_mm of {depth} summed elements and {columns} columns")
     if (left.strides[1], right.strides[0]) != (1, 1):
-        raise Wrong("type", "torch._scaled_mm takes rows of its first matrix, and columns of its second one, that are dense")
+        raise Wrong("type", "torch._scaled_mm of rows, or of columns, whose elements do not lie side by side")
     is_one = prod(one.shape) == prod(other.shape) == 1
     if not is_one and (one.shape, other.shape) != ((rows, 1), (1, columns)):
         raise Wrong("type", f"torch._scaled_mm with scales of shapes {list(one.shape)} and {list(other.shape)}")

@@ -129,9 +129,7 @@ def _fits(found: _Scaled) -> bool:
     return found.bias is None or (found.bias.dtype == out != "f32" and not found.bias.windows)
 
 
-def _matrix(
-    tensor: Tensor, groups: tuple[list[str], list[str]], steps: tuple[int, int], sizes: Sizes
-) -> View | None:
+def _matrix(tensor: Tensor, groups: tuple[list[str], list[str]], steps: tuple[int, int], sizes: Sizes) -> View | None:
     """None where it does not lie so."""
     view = view_of(tensor, groups, sizes)
     if view is None or any(n > 1 and at != step for n, at, step in zip(view.shape, view.strides, steps, strict=True)):
