@@ -145,10 +145,12 @@ def one_scale(a: Any, w: Any, sa: Any, sb: Any, bias: Any) -> torch.Tensor:
         (called(), of(n=40)),
         (lambda a, w, sa, sb, bias: ((a.float() @ w.float().T) * sa + bias).float(), of()),
     ],
-    ids=["second matrix row by row", "first matrix column by column", "a scale is missing", "a scale of rows is missing",
-         "rows and a tensor", "three scales", "twice", "silu", "bias of rows", "bias taken away", "bias of another type",
-         "summed", "divided", "halved", "rows in float16", "rows in float32", "rows of e5m2", "e5m2 twice",
-         "depth of 40", "40 columns", "float32 with a bias"],
+    ids=[
+        "second matrix row by row", "first matrix column by column", "a scale is missing", "a scale of rows is missing",
+        "rows and a tensor", "three scales", "twice", "silu", "bias of rows", "bias taken away", "bias of another type",
+        "summed", "divided", "halved", "rows in float16", "rows in float32", "rows of e5m2", "e5m2 twice",
+        "depth of 40", "40 columns", "float32 with a bias",
+    ],
 )  # fmt: skip
 def test_what_is_something_else_is_none(function: Made, tensors: Tensors) -> None:
     assert call_of(function, tensors) is None
