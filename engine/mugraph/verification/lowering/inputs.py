@@ -137,9 +137,9 @@ def _drawn(
     if numbers == "mixed" and view.dim() > 1 and view.shape[0] > 2 and info.strides[0]:
         view[-1] *= _SMALL
     if info.dtype in STORED:  # of eight bits: the calls convert it, or take nothing else
-        return torch.empty_strided(info.shape, info.strides, dtype=getattr(torch, ELEMENTS[info.dtype].torch)).copy_(
-            view
-        )
+        kind: torch.dtype = getattr(torch, ELEMENTS[info.dtype].torch)
+        made = torch.empty_strided(info.shape, info.strides, dtype=kind)
+        return view.to(kind) if 0 in info.strides else made.copy_(view)
     return view
 
 
