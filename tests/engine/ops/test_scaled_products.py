@@ -16,6 +16,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.region import SearchUnit
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.search.direct import as_block
+from mugraph.units.outside import outside_words
 from torch.nn.functional import ScalingType, SwizzleType
 
 from tests.engine.ops.harness import evaluate, lower_region, parts, record, well_formed
@@ -122,6 +123,14 @@ def test_a_scale_of_the_result_is_refused() -> None:
 
 def test_a_result_of_eight_bits_is_refused() -> None:
     assert "gives f8e4m3" in refused(lambda a, w, sa, sb: torch._scaled_mm(a, w.t(), sa, sb), **ONES)
+
+
+def test_what_is_refused_is_told_of() -> None:
+    def function(a: Any, w: Any, sa: Any, sb: Any) -> torch.Tensor:
+        return torch._scaled_mm(a, w.t(), sa, sb, scale_result=sb, out_dtype=torch.bfloat16)
+
+    assert outside_words(record(function, ONES)) == "torch._scaled_mm in line 1 is outside the algebra"
+    assert outside_words(record(by_position, {**ONES, "bias": torch.ones(48).bfloat16()})) == ""
 
 
 def with_meta_scales(function: Made, one: tuple[int, ...], other: tuple[int, ...]) -> str:
