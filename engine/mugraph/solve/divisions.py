@@ -22,8 +22,6 @@ from mugraph.solve.pytorch import kept_us, pytorch_us
 from mugraph.targets import Target
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
 
-_OF_FLOAT8 = ("torch._scaled_mm", "torch._scaled_mm_v2")
-
 
 @dataclass(frozen=True)
 class Division:
@@ -83,10 +81,15 @@ def left_to_pytorch(unit: SearchUnit) -> list[Call]:
     of them and views; and convolutions: their bias is then added by what follows, which may be another unit."""
     products = Counter(i for op in unit.program.ops if op.kind.contracts for i in unit.origins.get(op.name, ()))
     calls = {i: unit.calls[i] for i in products if i < len(unit.calls)}
-    several = [call for i, call in calls.items() if products[i] > 1 or canonical(call.target) in _OF_FLOAT8]
+    several = [call for i, call in calls.items() if products[i] > 1 or _is_of_float8(call)]
     others = [call for call in unit.calls if call not in several and not _is_view(call)]
     windowed = [call for call in unit.calls if canonical(call.target) in WINDOW_DIMS]
     return [*(several if others else []), *windowed]
+
+
+def _is_of_float8(call: Call) -> bool:
+    entry = entry_for(call.target)
+    return entry is not None and entry.in_float8
 
 
 def _made(unit: SearchUnit) -> frozenset[int]:

@@ -11,8 +11,6 @@ from mugraph.ir.region import Region
 from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.units.lower import NotLowerable, lower
 
-_IN_PART = frozenset({"torch._grouped_mm", "torch._scaled_mm", "torch._scaled_mm_v2"})
-
 
 def is_outside(call: Call) -> bool:
     """Has it no rule? Of an index the rule knows slices, not tensors of places. Writes end nothing but their order."""
@@ -25,7 +23,8 @@ def is_outside(call: Call) -> bool:
 
 def _is_refused(call: Call, region: Region) -> bool:
     """Does the rule that it has know it with other arguments only?"""
-    if canonical(call.target) not in _IN_PART:
+    entry = entry_for(call.target)
+    if entry is None or not entry.in_part:
         return False
     try:
         lower([call], region.values, region.live_ins, call.outputs, "alone")

@@ -75,7 +75,7 @@ def baddbmm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return _add_product(b, args, dims, "batch1", "batch2")
 
 
-@lowers("torch._grouped_mm", parameters="input mat2 offs bias out_dtype")
+@lowers("torch._grouped_mm", parameters="input mat2 offs bias out_dtype", in_part=True, in_float32=True)
 def grouped_mm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """A product for each group, as torch.nn.functional.grouped_mm calls it."""
     if args.has("offs"):

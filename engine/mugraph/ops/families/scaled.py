@@ -22,7 +22,9 @@ _RECIPES = ("TensorWise", "RowWise", "BlockWise1x16", "BlockWise1x32", "BlockWis
 
 
 @lowers(
-    "torch._scaled_mm", parameters="input mat2 scale_a scale_b bias scale_result out_dtype use_fast_accum"
+    "torch._scaled_mm",
+    parameters="input mat2 scale_a scale_b bias scale_result out_dtype use_fast_accum",
+    in_part=True, in_float32=True, in_float8=True,
 )  # fmt: skip
 def scaled_mm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if args.has("scale_result"):
@@ -40,7 +42,8 @@ def scaled_mm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     "torch._scaled_mm_v2",
     parameters="input mat2 scale_a recipe_a swizzle_a scale_b recipe_b swizzle_b bias out_dtype contraction_dim "
     "use_fast_accum",
-)
+    in_part=True, in_float32=True, in_float8=True,
+)  # fmt: skip
 def scaled_mm_by_recipe(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """As torch.nn.functional.scaled_mm calls it."""
     rows, columns = (b.atoms.elements(dim) for dim in dims)

@@ -15,7 +15,7 @@ import torch
 
 from mugraph.ir.dtypes import ELEMENTS, NARROW
 from mugraph.ir.region import Argument, Call, Ref, Symbol, TensorInfo
-from mugraph.ops.algebra.registry import canonical
+from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.trace.regions.replay import NotReplayable, symbol
 
 Wide = Literal["float64", "float32"]
@@ -25,13 +25,10 @@ _CASTS = frozenset({"Tensor.float", "Tensor.half", "Tensor.bfloat16", "Tensor.do
 _CAST_OF = {"float64": "Tensor.double", "float32": "Tensor.float"}
 
 
-_IN_FLOAT32 = frozenset({"torch._scaled_mm", "torch._scaled_mm_v2", "torch._grouped_mm"})
-"""Calls that PyTorch has in float32 at most: the scales of float8 matrices and what their product gives, and groups."""
-
-
 def widest(calls: Sequence[Call]) -> Wide:
     """The type of the most digits that PyTorch has all of these calls in."""
-    return "float32" if any(canonical(call.target) in _IN_FLOAT32 for call in calls) else "float64"
+    entries = [entry_for(call.target) for call in calls]
+    return "float32" if any(entry is not None and entry.in_float32 for entry in entries) else "float64"
 
 
 def on_processor(calls: Sequence[Call], values: Mapping[int, TensorInfo], wide: Wide) -> tuple[Call, ...]:
