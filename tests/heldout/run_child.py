@@ -17,6 +17,7 @@ import re
 import sys
 import zlib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -140,11 +141,41 @@ def is_wide(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() and tensor.dtype.itemsize > 1
 
 
+def scaled_product(
+    a: torch.Tensor, b: torch.Tensor, scale_a: Any, scale_b: Any, bias: Any = None, *_: Any, **__: Any
+) -> torch.Tensor:
+    found = (a.double() @ b.double()) * scale_a * scale_b
+    return found if bias is None else found + bias
+
+
+def scaled_by_recipe(
+    a: Any, b: Any, scale_a: Any, recipe_a: Any, swizzle_a: Any, scale_b: Any, recipe_b: Any, swizzle_b: Any, bias: Any,
+    *_: Any,
+) -> torch.Tensor:  # fmt: skip
+    return scaled_product(a, b, *scale_a, *scale_b, bias)
+
+
+def grouped_product(a: torch.Tensor, b: torch.Tensor, offs: Any = None, **_: Any) -> torch.Tensor:
+    """Rows of `a` in groups that end where `offs` says, all of them in one; or matrices of both."""
+    if offs is None:
+        return a @ b
+    ends = [0, *offs.tolist()]
+    return torch.cat([a[first:end] @ matrix for (first, end), matrix in zip(pairwise(ends), b, strict=True)])
+
+
+SPELLED_OUT = {
+    "_scaled_mm.default": scaled_product, "_scaled_mm_v2.default": scaled_by_recipe,
+    "_grouped_mm.default": grouped_product,
+}  # fmt: skip
+
+
 class InDoubles(TorchDispatchMode):
-    """Whatever floating-point type is asked for, float64 is made."""
+    """Whatever floating-point type is asked for, float64 is made; what PyTorch does not have in it is spelled out."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
+        if func.__name__ in SPELLED_OUT:
+            return SPELLED_OUT[func.__name__](*args, **kwargs)
         if kwargs.get("dtype") in (torch.float16, torch.bfloat16, torch.float32):
             kwargs["dtype"] = torch.float64
         return func(*args, **kwargs)

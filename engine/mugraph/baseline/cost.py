@@ -28,6 +28,8 @@ _SLOW = 10.0
 CHANNELS_LAST = 0.8
 """Of a convolution's time in float32, where its operand is turned channels last before and the kernel that follows
 reads its result so: what torch.compile takes less its own pass, in three points that were measured."""
+_WIDE = ("f16", "bf16")
+_FLOAT8 = ("f8e4m3", "f8e5m2")
 _PROCESSORS = 132
 """Of the device that the rates were fitted on."""
 
@@ -84,7 +86,7 @@ def launch_us(launch: Launch, near: Collection[int], rates: Rates, target: Targe
             return max(memory, _attention_us(launch.products, launch.dtype, rates, target, causal=launch.is_causal))
         case _:
             slow = not launch.tf32 or launch.is_narrow
-            share = rates.float32 / 2 if launch.is_narrow else _share(launch.dtype, rates, launch.tf32)
+            share = rates.float32 / 2 if launch.is_narrow else _share(launch.dtype, rates, launch.tf32, target)
             return _products_us(launch.products, memory, share, _least(launch.dtype, slow=slow), rates, target)
 
 
@@ -93,11 +95,14 @@ def products_us(products: Sequence[Product], moved: int, dtype: str, target: Tar
 
     products: one after the other
     moved:    bytes read and written
+    dtype:    that is multiplied; infinity of one that the device does not multiply
     tf32:     the setting by which what is float32 is computed on the tensor cores
     """
+    if dtype in _FLOAT8 and not target.float8:
+        return float("inf")
     rates = fitted().rates
     memory = moved / (target.bandwidth * rates.library)
-    share = _share(dtype, rates, tf32)
+    share = _share(dtype, rates, tf32, target)
     return rates.kernel_us + _products_us(products, memory, share, _least(dtype, slow=not tf32), rates, target)
 
 
@@ -156,16 +161,18 @@ def _pooling_us(launch: Launch, rates: Rates, target: Target) -> float:
     return each / 2**20 * _PROCESSORS / target.processors
 
 
-def _share(dtype: str, rates: Rates, tf32: Tf32) -> float:
-    """Of the tensor cores' rate."""
-    if dtype in ("f16", "bf16"):
+def _share(dtype: str, rates: Rates, tf32: Tf32, target: Target) -> float:
+    """Of the tensor cores' rate of 16-bit numbers."""
+    if dtype in _FLOAT8:
+        return rates.float8 * (target.float8 or 1.0)
+    if dtype in _WIDE:
         return rates.wide
     return {"cudnn": rates.convolved32, "cublas": rates.product_tf32, "": rates.float32}[tf32]
 
 
 def _least(dtype: str, *, slow: bool) -> int:
     """Rows and columns that a tile has at least. slow: in float32, without the tensor cores"""
-    return _TILE[0] if dtype in ("f16", "bf16") or not slow else _TILE[1]
+    return _TILE[0] if dtype in (*_WIDE, *_FLOAT8) or not slow else _TILE[1]
 
 
 def _products_us(
@@ -196,5 +203,5 @@ def _attention_us(products: Sequence[Product], dtype: str, rates: Rates, target:
     else:  # the last rows of a causal one have all keys before them, and in the last wave nothing is beside them
         steps = ceil(waves) * each * (0.5 + 0.5 / ceil(waves) if causal else 1.0)
     wide = 0.6 + 0.4 * max(first.depth, second.columns) / 64
-    slow = 1.0 if dtype in ("f16", "bf16") else _SLOW
+    slow = 1.0 if dtype in _WIDE else _SLOW
     return rates.softmax_us + steps * rates.step_us * wide * slow

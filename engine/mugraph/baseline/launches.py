@@ -34,6 +34,7 @@ _MAY_CONVERT = frozenset(
 _PRODUCTS = frozenset(
     """
     matmul mm bmm mv dot rmatmul linear addmm baddbmm addbmm addmv outer ger einsum bilinear tensordot inner
+    _scaled_mm _scaled_mm_v2 _grouped_mm
     """.split()  # noqa: SIM905 - a word list is read more easily
 )
 _REDUCTIONS = frozenset(

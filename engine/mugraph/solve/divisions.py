@@ -3,7 +3,8 @@
 The cut of a region takes as much into a search unit as one kernel may hold. PyTorch has a kernel of its own for some
 calls that are several products at once (attention), and at some sizes no generated one is as fast. What is around such
 a call may still gain: a norm and a rotation of the queries, in a kernel before it. So the region is also cut with these
-calls left to PyTorch, and with its convolutions.
+calls left to PyTorch, and with its convolutions, and with its products of float8 matrices: PyTorch's kernels multiply
+float8 numbers, twice as fast as the float16 ones that generated kernels make of them.
 """
 
 from __future__ import annotations
@@ -79,13 +80,19 @@ def fastest(divisions: Sequence[Division], target: Target) -> Division:
 
 
 def left_to_pytorch(unit: SearchUnit) -> list[Call]:
-    """Calls of the unit that are several products at once, where it holds more than one of them and views; and
-    convolutions: their bias is then added by what follows, which may be another unit."""
+    """Calls of the unit that are several products at once, or products of float8 matrices, where it holds more than one
+    of them and views; and convolutions: their bias is then added by what follows, which may be another unit."""
     products = Counter(i for op in unit.program.ops if op.kind.contracts for i in unit.origins.get(op.name, ()))
-    several = [unit.calls[i] for i, count in products.items() if count > 1 and i < len(unit.calls)]
+    calls = {i: unit.calls[i] for i in products if i < len(unit.calls)}
+    several = [call for i, call in calls.items() if products[i] > 1 or _is_of_float8(call)]
     others = [call for call in unit.calls if call not in several and not _is_view(call)]
     windowed = [call for call in unit.calls if canonical(call.target) in WINDOW_DIMS]
     return [*(several if others else []), *windowed]
+
+
+def _is_of_float8(call: Call) -> bool:
+    entry = entry_for(call.target)
+    return entry is not None and entry.in_float8
 
 
 def _made(unit: SearchUnit) -> frozenset[int]:

@@ -15,6 +15,7 @@ class Target:
     shared:      bytes of shared memory one block may use
     bandwidth:   device memory, bytes per microsecond
     flops:       dense 16-bit tensor-core operations per microsecond
+    float8:      how many times as many of float8 numbers; 0 where the tensor cores take none
     l2:          bytes of second-level cache
     title:       in a sentence, "a B200"; "" where the name does
     figures_of:  name of the target that has these figures; "" where they are its own
@@ -29,6 +30,7 @@ class Target:
     l2: int = 50 << 20
     title: str = ""
     figures_of: str = ""
+    float8: float = 0.0
 
     @property
     def is_architecture(self) -> bool:

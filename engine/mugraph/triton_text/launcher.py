@@ -26,7 +26,7 @@ from mugraph.triton_text.running import Launch, World
 from mugraph.triton_text.source import Function, Named, listed
 from mugraph.triton_text.tensor_methods import ATTRIBUTES, METHODS, Device, Given, item_bytes
 from mugraph.triton_text.tensors import HostTensor, dense, extent_of
-from mugraph.triton_text.tiles import FLOATS, Arithmetic, Kind, Pointers
+from mugraph.triton_text.tiles import Arithmetic, Kind, Pointers
 from mugraph.triton_text.waits import Stream
 
 TYPES = {
@@ -304,15 +304,13 @@ class LauncherRun:
         operands = tuple(given.pop(one, None) for one in reading.parameters[: reading.tensors])
         while operands and operands[-1] is None:
             operands = operands[:-1]
-        if not all(isinstance(one, HostTensor) and one.memory.kind in FLOATS for one in operands):
+        if not operands or not all(isinstance(one, HostTensor) for one in operands):
             raise Unreadable(f"{name} is called with other than tensors")
-        shape = reading.shape(operands, given)
-        if len({one.memory.kind for one in operands}) > 1:
-            raise Wrong("type", f"{name} is called with tensors of several types")
+        shape, kind = reading.shape(operands, given), reading.kind(operands, given)
         if out is None:
-            out = self._made(shape, Kind(operands[0].memory.kind), None)
-        if not isinstance(out, HostTensor) or out.shape != shape:
-            raise Wrong("type", f"{name} has a result of shape {list(shape)}, which is written to another one")
+            out = self._made(shape, Kind(kind), None)
+        if not isinstance(out, HostTensor) or out.shape != shape or out.memory.kind != kind:
+            raise Wrong("type", f"{name} has a result of {kind} {list(shape)}, which is written to another one")
         call = Call(
             self.world,
             len(self.world.steps),

@@ -32,6 +32,14 @@ PROGRAMS = {
     "causal": ("q=f16[1, 16, 512, 64]", "F.scaled_dot_product_attention(q, q, q, is_causal=True)"),
     "full": ("q=f16[1, 16, 512, 64]", "F.scaled_dot_product_attention(q, q, q)"),
     "wide": ("x=f16[4096, 4096], w=f16[4096, 4096]", "x @ w"),
+    "eighths": (
+        "x=f8e4m3[4096, 4096], w=f8e4m3[4096, 4096], s=f32, t=f32",
+        "torch._scaled_mm(x, w.t(), s, t, out_dtype=torch.bfloat16)",
+    ),
+    "grouped": (
+        "x=bf16[4096, 1024], w=bf16[8, 1024, 2048], ends=i32[8]",
+        "F.relu(F.grouped_mm(x, w, offs=ends)) * 2",
+    ),
     "wide32": ("x=f32[4096, 4096], w=f32[4096, 4096]", "x @ w"),
     "pooled": ("x=f32[128, 64, 128, 128]", "F.relu(F.max_pool2d(x * 2, 2))"),
     "pooled_far": ("x=f32[16, 64, 512, 512]", "F.relu(F.avg_pool2d(x * 2, (11, 3)))"),
@@ -81,12 +89,23 @@ def compiled(region: Region) -> list[str]:
         ("copies", ["elementwise", "reduction"]),
         ("causal", ["attention"]),
         ("wide", ["product"]),
+        ("eighths", ["product"]),
+        ("grouped", ["product", "elementwise", "elementwise"]),
         ("image", ["convolution", "elementwise", "elementwise", "elementwise"]),
         ("norm_product", ["reduction", "product", "elementwise", "elementwise"]),
     ],
 )
 def test_one_kernel_for_what_pytorch_has_one_for(regions: dict[str, Region], name: str, run: list[str]) -> None:
     assert works(regions[name]) == run
+
+
+def test_products_of_float8_take_half_the_time(regions: dict[str, Region]) -> None:
+    assert 1.7 < estimated(regions["wide"]).eager_us / estimated(regions["eighths"]).eager_us < 2.1
+
+
+def test_groups_are_one_product_as_large_as_their_rows(regions: dict[str, Region]) -> None:
+    first, *_ = launches(regions["grouped"].calls, regions["grouped"].values)
+    assert first.products == (Product(1, 4096, 2048, 1024),)
 
 
 def test_torch_compile_fuses_up_to_what_a_library_computes(regions: dict[str, Region]) -> None:

@@ -30,6 +30,7 @@ LIBRARY = {
     "convolution": r"convolution|\bconv(\d?d)?\b",
     "matrix_product": r"torch\.b?mm\b",
     "scaled_dot_product_attention": r"scaled_dot_product_attention",
+    "scaled_matrix_product": r"\b_scaled_mm(_v2)?\b",
 }
 """Each by its file: what code calls it, and the function of PyTorch's that it is."""
 DEVICES = [target.name for target in TARGETS.values() if target.capability]

@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 NOWHERE = Range(Position(0, 0), Position(0, 0))
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.bool: "bool",
           torch.int64: "i64", torch.int32: "i32", torch.int8: "i8", torch.uint8: "u8", torch.int16: "i16",
-          torch.complex64: "c64"}  # fmt: skip
+          torch.complex64: "c64", torch.float8_e4m3fn: "f8e4m3", torch.float8_e5m2: "f8e5m2"}  # fmt: skip
 
 
 class Recorder(TorchFunctionMode):

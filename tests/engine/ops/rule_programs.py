@@ -29,7 +29,9 @@ COMPLEX = {
 """They have complex results or operands: test_complex.py."""
 BITS = {"Tensor.__rand__", "Tensor.__rshift__", "Tensor.bitwise_right_shift", "torch.bitwise_right_shift"}
 """They take integers: test_bits_of_integers.py."""
-UNTESTABLE = {"Tensor.double", "Tensor.cuda", "Tensor.long", "Tensor.int", *COMPLEX, *BITS}
+IN_FEW_BITS = {"torch._scaled_mm", "torch._scaled_mm_v2", "torch._grouped_mm"}
+"""They take float8 numbers, or bfloat16 ones: test_scaled_products.py, test_grouped_products.py."""
+UNTESTABLE = {"Tensor.double", "Tensor.cuda", "Tensor.long", "Tensor.int", *COMPLEX, *BITS, *IN_FEW_BITS}
 """They give a type outside the fragment, need a GPU, or round."""
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from mugraph.events import Done, RegionResult
 from mugraph.ir.region import SearchUnit
 from mugraph.pipeline import Options, run
 from mugraph.plans.plan import KernelStep
-from mugraph.solve.divisions import Division, fastest
+from mugraph.solve.divisions import Division, fastest, left_to_pytorch
 from mugraph.targets import TARGETS
+from mugraph.trace.tracer import trace_file
+from mugraph.units.region_units import cut_region
 
 ROTATED = """\
 import torch
@@ -78,3 +82,46 @@ def test_what_a_unit_has_to_be_faster_than(long: RegionResult) -> None:
     assert division.has(unit)
     assert not Division(long.region, [part for part in parts if part is not unit], []).has(unit)
     assert division.us_around(unit, target) == pytest.approx(solution.estimate_us)
+
+
+GATED = """\
+import torch
+import torch.nn.functional as F
+
+
+# mugraph: x=f8e4m3[2048, 4096], up=f8e4m3[4096, 4096], gate=f8e4m3[4096, 4096]
+# mugraph: of_x=f32[2048, 1], of_up=f32[1, 4096], of_gate=f32[1, 4096]
+def gated(x, up, gate, of_x, of_up, of_gate):
+    a = torch._scaled_mm(x, up.t(), of_x, of_up, out_dtype=torch.bfloat16)
+    b = torch._scaled_mm(x, gate.t(), of_x, of_gate, out_dtype=torch.bfloat16)
+    return F.silu(b) * a
+
+
+# mugraph: x=f8e4m3[16, 64], w=f8e4m3[32, 64], s=f32, t=f32
+def alone(x, w, s, t):
+    return torch._scaled_mm(x, w.t(), s, t, out_dtype=torch.bfloat16)
+"""
+
+
+def test_large_products_of_float8_stay_pytorchs_and_what_follows_is_one_kernel(tmp_path: Path) -> None:
+    path = tmp_path / "gated.py"
+    path.write_text(GATED)
+    options = Options(target="h100", measure=False, budget_s=2, compare_with="code")
+    (done,) = [event for event in run(path, None, options) if isinstance(event, Done)]
+    result = next(one for one in done.result.regions if one.region.function == "gated")
+    assert result.plan is not None, result.reason
+    (kernel,) = [step for step in result.plan.steps if isinstance(step, KernelStep)]
+    assert [call.target.rpartition(".")[2] for call in kernel.unit.calls] == ["silu", "mul"]
+    assert result.status == "improved", result.reason
+
+
+def test_products_of_float8_are_left_to_pytorch_where_something_else_is_computed(tmp_path: Path) -> None:
+    path = tmp_path / "gated.py"
+    path.write_text(GATED)
+    units = {
+        region.function: [part for part in cut_region(region)[1] if isinstance(part, SearchUnit)]
+        for region in trace_file(path).regions
+    }
+    (gated,) = units["gated"]
+    assert [call.target for call in left_to_pytorch(gated)] == ["torch._scaled_mm"] * 2
+    assert [call for unit in units.get("alone", []) for call in left_to_pytorch(unit)] == []

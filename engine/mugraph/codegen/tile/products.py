@@ -15,6 +15,7 @@ from mugraph.codegen.tile.pads import VALID, Pad, Unknown, summed
 from mugraph.codegen.tile.text import Expr, Ref, Region, Value
 from mugraph.codegen.tile.values import Values
 from mugraph.ir.block import TF32
+from mugraph.ir.dtypes import STORED
 from mugraph.ir.ops import Kind
 
 
@@ -68,7 +69,11 @@ def _dot_operands(out: Values, node: Node, region: Region, inner: Dim) -> list[V
 def _storage(out: Values, node: Node) -> frozenset[str]:
     """Types the operands have in memory. A computed operand counts as its inputs' 16-bit type, or as the other
     operand's, as in PyTorch, where both have one type; as float32 where the program multiplies in float32, or nothing
-    says more."""
+    says more. Two that are loaded in types that nothing is computed with are multiplied as float16, which has all of
+    their numbers."""
+    operands = [out.nodes[name] for name in node.inputs]
+    if all(one.kind is Kind.LOAD and out.block.tensor(one.tensor).dtype in STORED for one in operands):
+        return frozenset({"f16"})
     loaded: set[str] = set()
     computed: set[str] = set()
     for name in node.inputs:

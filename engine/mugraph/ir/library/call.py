@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
+from mugraph.ir.dtypes import ITEMSIZE, DType
 from mugraph.ir.ops import Tf32
 from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 
@@ -34,9 +35,10 @@ class View:
         own, strides = self.own_shape, self.tensor.strides
         if _alike(self.shape, self.strides, own, strides):
             return name
-        turned = (*self.shape[:-2], self.shape[-1], self.shape[-2])
-        if _alike(turned, (*self.strides[:-2], self.strides[-1], self.strides[-2]), own, strides):
-            return f"{name}.mT"
+        if len(self.shape) > 1:
+            turned = (*self.shape[:-2], self.shape[-1], self.shape[-2])
+            if _alike(turned, (*self.strides[:-2], self.strides[-1], self.strides[-2]), own, strides):
+                return f"{name}.mT"
         if self.is_dense and _alike(own, strides, own, dense(own)):
             return f"{name}.view({', '.join(map(str, self.shape))})"
         return f"{name}.as_strided({self.shape}, {self.strides})"
@@ -70,8 +72,10 @@ class LibraryCall:
     out:       where the result is written; of a call that makes its output itself, the shape that the output has
     allocates: it makes its output itself
     products:  one after the other
-    moved:     elements read and written
+    moved:     bytes read and written
     has_softmax: between the products
+    dtype:     that is multiplied, where it is another one than the result's
+    is_particular: it takes some sizes and not others
     copied:    elements of its operands and its result that other kernels copy
     tf32:       the setting by which it computes what is float32 on the tensor cores; "" where that is not set, or
                 another one than the program's is asked
@@ -87,6 +91,8 @@ class LibraryCall:
     arguments: tuple[str, ...] = ()
     allocates: bool = False
     has_softmax: bool = False
+    dtype: DType | None = None
+    is_particular: bool = False
     copied: int = 0
     tf32: Tf32 = ""
     format: str = ""
@@ -111,7 +117,7 @@ class LibraryCall:
     def is_sizeless(self) -> bool:
         """The call's text names no size, so it is right for others."""
         out = self.out.shape == self.out.own_shape if self.allocates else self.out.is_sizeless
-        return out and not self.format and all(view.is_sizeless for view in self.operands)
+        return out and not self.format and not self.is_particular and all(view.is_sizeless for view in self.operands)
 
     @property
     def shown(self) -> str:
@@ -138,6 +144,11 @@ def view_of(tensor: Tensor, groups: Sequence[Sequence[str]], sizes: Sizes) -> Vi
     if shape[rows] == 1:  # any stride will do that is no nonsense
         strides[rows] = shape[columns] * strides[columns]
     return None if 0 in strides else View(tensor, tuple(shape), tuple(strides), tensor.shape(sizes))
+
+
+def held_bytes(views: Sequence[View]) -> int:
+    """Of their elements."""
+    return sum(prod(view.shape) * ITEMSIZE[view.tensor.dtype] for view in views)
 
 
 def dense(shape: tuple[int, ...]) -> tuple[int, ...]:

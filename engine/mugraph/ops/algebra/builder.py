@@ -39,7 +39,10 @@ class Entry:
     several: calls of it have several results; `Arguments.output` says which one is asked for.
     truth: a result of type bool is the 1 or 0 that the rule gives.
     joins: the result holds its operands' numbers, side by side.
-    tf32: PyTorch's setting by which its products of float32 numbers may take TF32."""
+    tf32: PyTorch's setting by which its products of float32 numbers may take TF32.
+    in_part: a call that the rule refuses for its arguments is another function, and not of the algebra.
+    in_float32: PyTorch has it in no wider type.
+    in_float8: PyTorch multiplies numbers of a type that generated kernels do not multiply."""
 
     rule: Rule
     parameters: tuple[str, ...]
@@ -49,6 +52,9 @@ class Entry:
     truth: bool = False
     joins: bool = False
     tf32: Tf32 = ""
+    in_part: bool = False
+    in_float32: bool = False
+    in_float8: bool = False
 
 
 class Builder(Primitives):

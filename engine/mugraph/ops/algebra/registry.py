@@ -31,6 +31,9 @@ def lowers(
     truth: bool = False,
     joins: bool = False,
     tf32: Tf32 = "",
+    in_part: bool = False,
+    in_float32: bool = False,
+    in_float8: bool = False,
 ) -> Callable[[Rule], Rule]:
     """Register the decorated rule for `targets`.
 
@@ -42,7 +45,9 @@ def lowers(
             if target in _ENTRIES:
                 raise ValueError(f"two rules for {target}")
             names = tuple(parameters.split())
-            _ENTRIES[target] = Entry(rule, names, shape_only, first_only, several, truth, joins, tf32)
+            _ENTRIES[target] = Entry(
+                rule, names, shape_only, first_only, several, truth, joins, tf32, in_part, in_float32, in_float8
+            )
         return rule
 
     return register

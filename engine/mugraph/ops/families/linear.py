@@ -75,6 +75,16 @@ def baddbmm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return _add_product(b, args, dims, "batch1", "batch2")
 
 
+@lowers("torch._grouped_mm", parameters="input mat2 offs bias out_dtype", in_part=True, in_float32=True)
+def grouped_mm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """A product for each group, as torch.nn.functional.grouped_mm calls it."""
+    if args.has("offs"):
+        raise NotLowerable("torch._grouped_mm with offs multiplies groups whose sizes are numbers of a tensor")
+    y = product(b, args.ref("input"), args.ref("mat2"), dims)
+    bias = args.optional("bias")
+    return y if bias is None else b.add(y, b.broadcast(bias, dims))
+
+
 @lowers("torch.addmv", "Tensor.addmv", parameters="input mat vec beta alpha")
 def addmv(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return _add_product(b, args, dims, "mat", "vec")

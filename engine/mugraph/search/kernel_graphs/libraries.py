@@ -7,11 +7,12 @@ memory that a library's kernel answers in, because which of them is faster is a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from mugraph.ir.block import Candidate, Schedule
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.tensors import Tensor
 from mugraph.search.direct import as_block
 from mugraph.search.kernel_graphs.chain import Apart, chained
 from mugraph.search.kernel_graphs.parts import by_estimate
@@ -45,18 +46,37 @@ def _in_order(program: TensorProgram, target: Target, kernels: int, choice: int,
     products = [op.name for op in program.ops if op.kind.contracts]
     if not 0 < len(products) < kernels or any(value in program.outputs for value in products):
         return
-    calls: list[Candidate] = []
-    for value in products:
-        block = as_block(subprogram(program, [value], [], stored))
-        call = library_call(block)
-        if call is None:
+    calls: dict[str, Candidate] = {}
+    for product in products:
+        found = _called(program, product, stored, target)
+        if found is None:
             return
-        calls.append(Candidate(block, Schedule((), library=True), estimate_call_us(call, target)))
-    rest = subprogram(program, tuple(program.outputs), products, stored)
+        calls[found[0]] = found[1]
+    rest = subprogram(program, tuple(program.outputs), tuple(calls), stored)
     apart = Apart({tensor.name for tensor in (*program.tensors, *stored.values())}, set(program.sizes))
     for last in apart.part(_of_rest(rest, target, solver)):
         if len(calls) + len(last.kernels) <= kernels:
-            yield chained([*calls, last])
+            yield chained([*calls.values(), last])
+
+
+def _called(
+    program: TensorProgram, value: str, stored: Mapping[str, Tensor], target: Target
+) -> tuple[str, Candidate] | None:
+    """The value that a library's call computes which takes a product, and as much of what follows it as one does: its
+    scales, for one."""
+    found: tuple[str, Candidate] | None = None
+    while value not in program.outputs:
+        block = as_block(subprogram(program, [value], [], stored))
+        call = library_call(block)
+        if call is not None:
+            found = value, Candidate(block, Schedule((), library=True), estimate_call_us(call, target))
+        elif found is not None:
+            break
+        users = [op for op in program.ops if value in op.inputs]
+        if len(users) != 1 or not users[0].kind.is_elementwise:
+            break
+        value = users[0].name
+    return found
 
 
 def _of_rest(rest: TensorProgram, target: Target, solver: Solver) -> Sequence[Candidate]:

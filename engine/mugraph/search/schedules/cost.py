@@ -192,11 +192,10 @@ def stream_us(found: Work, target: Target) -> float:
 def estimate_call_us(call: LibraryCall, target: Target) -> float:
     """Microseconds of a pre-defined kernel, its start and end included: as much as where PyTorch's own code runs it."""
     dtype = call.out.tensor.dtype
-    moved = ITEMSIZE[dtype] * call.moved
     if call.has_softmax:
-        us = attention_us(call.products, moved, dtype, target)
+        us = attention_us(call.products, call.moved, dtype, target)
     else:
-        us = products_us(call.products, moved, dtype, target, tf32=call.tf32)
+        us = products_us(call.products, call.moved, call.dtype or dtype, target, tf32=call.tf32)
         # The copy of its operand is counted.
         us *= CHANNELS_LAST if call.format and call.tf32 and dtype == "f32" else 1.0
     return us + (copy_us(ITEMSIZE[dtype] * call.copied, target) if call.copied else 0.0)

@@ -47,7 +47,7 @@ _PURE = _ELEMENTWISE | words(
     matrix_norm
     addbmm addmm addmv addr baddbmm bilinear bmm chain_matmul cdist cosine_similarity cross dot einsum ger inner kron
     linear matmul mm multi_dot mv outer pairwise_distance scaled_dot_product_attention tensordot trace vdot vecdot
-    multi_head_attention_forward
+    multi_head_attention_forward _scaled_mm _scaled_mm_v2 _grouped_mm
 
     adjoint as_strided atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to cat chunk clone column_stack
     concat concatenate contiguous detach diag diag_embed diagonal dstack dsplit expand expand_as flatten flip fliplr
@@ -97,6 +97,7 @@ _MATTERS = words(
     """
     addbmm addmm addmv addr baddbmm bilinear bmm cdist chain_matmul dot einsum ger inner linear matmul mm multi_dot mv
     outer scaled_dot_product_attention tensordot vdot vecdot __matmul__ __rmatmul__ multi_head_attention_forward
+    _scaled_mm _scaled_mm_v2 _grouped_mm
     amax amin logsumexp max mean min norm prod std sum var var_mean std_mean softmax log_softmax softmin normalize
     layer_norm group_norm instance_norm rms_norm batch_norm vector_norm cosine_similarity conv1d conv2d conv3d
     pairwise_distance mse_loss l1_loss smooth_l1_loss huber_loss kl_div triplet_margin_loss cosine_embedding_loss
@@ -145,8 +146,14 @@ def last_part(target: str) -> str:
     return parts[-2] if parts[-1] in ("__get__", "__set__") else parts[-1]
 
 
+_PRIVATE = frozenset({"torch._scaled_mm", "torch._scaled_mm_v2", "torch._grouped_mm"})
+"""Of PyTorch's own names for itself, those of functions that its public ones call with the arguments they are given, or
+that programs call for want of a public one."""
+
+
 def is_known(target: str) -> bool:
-    return target.startswith(("torch.", "Tensor.")) and not target.startswith(("torch.ops.", "torch._"))
+    is_own = target.startswith(("torch.ops.", "torch._")) and target not in _PRIVATE
+    return target.startswith(("torch.", "Tensor.")) and not is_own
 
 
 def functional_form(target: str) -> str | None:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from mugraph.triton_text.owners import Runs
 from mugraph.triton_text.reals import Real, Reals
-from mugraph.triton_text.refusals import Wrong
+from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.running import World
 from mugraph.triton_text.tensors import HostTensor
+from mugraph.triton_text.tiles import FLOATS
 
 Box = tuple[slice, ...]
 Compute = Callable[["Call", Box], Real]
@@ -142,12 +143,23 @@ def matrices(a: Real, b: Real) -> tuple[Real, Real]:
     return padded(a), padded(b)
 
 
+def of_one_kind(operands: Sequence[HostTensor], arguments: Mapping[str, Any]) -> str:
+    """Of calls whose operands have one type, which the result has too."""
+    kinds = list(dict.fromkeys(one.memory.kind for one in operands))
+    if not all(kind in FLOATS for kind in kinds):
+        raise Unreadable("a call of tensors that hold no numbers of a floating-point type is not read")
+    if len(kinds) > 1:
+        raise Wrong("type", f"a call with tensors of several types: {', '.join(kinds)}")
+    return kinds[0]
+
+
 @dataclass(frozen=True)
 class Reading:
     """
     parameters: of the call, in order; the first `tensors` are operands
     shape:      of the result, from the operands and the other arguments
     compute:    a part of the result
+    kind:       the type of the result's elements; raises Unreadable or Wrong where the operands' types do not fit
     planes, copies: as of Call
     """
 
@@ -157,3 +169,4 @@ class Reading:
     compute: Compute
     planes: bool = False
     copies: bool = False
+    kind: Callable[[Sequence[HostTensor], Mapping[str, Any]], str] = of_one_kind

@@ -15,7 +15,7 @@ import torch
 
 from mugraph.ir.dtypes import ELEMENTS, NARROW
 from mugraph.ir.region import Argument, Call, Ref, Symbol, TensorInfo
-from mugraph.ops.algebra.registry import canonical
+from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.trace.regions.replay import NotReplayable, symbol
 
 Wide = Literal["float64", "float32"]
@@ -23,6 +23,12 @@ Wide = Literal["float64", "float32"]
 _COMPLEX = {"float64": "complex128", "float32": "complex64"}
 _CASTS = frozenset({"Tensor.float", "Tensor.half", "Tensor.bfloat16", "Tensor.double"})
 _CAST_OF = {"float64": "Tensor.double", "float32": "Tensor.float"}
+
+
+def widest(calls: Sequence[Call]) -> Wide:
+    """The type of the most digits that PyTorch has all of these calls in."""
+    entries = [entry_for(call.target) for call in calls]
+    return "float32" if any(entry is not None and entry.in_float32 for entry in entries) else "float64"
 
 
 def on_processor(calls: Sequence[Call], values: Mapping[int, TensorInfo], wide: Wide) -> tuple[Call, ...]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from mugraph.ir.calls import Symbol, TensorInfo, Triangle, operands
-from mugraph.ir.dtypes import ELEMENTS, INTEGERS, is_read
+from mugraph.ir.dtypes import ELEMENTS, INTEGERS, STORED, is_read
 from mugraph.ir.region import SearchUnit
 from mugraph.verification.compared import Meant, meant
 from mugraph.verification.lowering.calls import Wide
@@ -62,7 +62,7 @@ def read_values(unit: SearchUnit) -> dict[int, TensorInfo]:
 
 
 def draw(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.Generator) -> dict[int, Tensor]:
-    """By value number. Floating-point types are the wide one."""
+    """By value number. Floating-point types are the wide one, but for those of eight bits."""
     program = unit.program
     scales: dict[int, float] = {}
     classes: dict[int, Meant] = {}
@@ -136,6 +136,10 @@ def _drawn(
     view = _numbers(reach, numbers, scale, some, wide, random).as_strided(info.shape, info.strides)
     if numbers == "mixed" and view.dim() > 1 and view.shape[0] > 2 and info.strides[0]:
         view[-1] *= _SMALL
+    if info.dtype in STORED:  # of eight bits: the calls convert it, or take nothing else
+        kind: torch.dtype = getattr(torch, ELEMENTS[info.dtype].torch)
+        made = torch.empty_strided(info.shape, info.strides, dtype=kind)
+        return view.to(kind) if 0 in info.strides else made.copy_(view)
     return view
 
 

@@ -13,7 +13,7 @@ from mugraph.ir.calls import is_inplace
 from mugraph.ir.region import SearchUnit
 from mugraph.trace.regions.replay import NotReplayable, replay
 from mugraph.verification.float_results import LoweringResult
-from mugraph.verification.lowering.calls import Wide, on_processor
+from mugraph.verification.lowering.calls import Wide, on_processor, widest
 from mugraph.verification.lowering.inputs import NotDrawn, Numbers, draw, program_inputs
 from mugraph.verification.lowering.judge import KNOWN, Jittered, judge
 from mugraph.verification.lowering.sizes import smaller_units
@@ -40,24 +40,25 @@ KINDS: tuple[Numbers, ...] = ("mixed", "normal", "positive", "small")
 
 def beside_calls(unit: SearchUnit, seed: int) -> LoweringResult:
     """At the unit's own sizes in float64 where that is instant; else at smaller ones, if the calls can be made for
-    them; else at its own in float64 where that is quick, or in float32, of the program a few pieces. Never raises for
-    what the calls do."""
+    them; else at its own in float64 where that is quick, or in float32, of the program a few pieces. In float32 also
+    where PyTorch has a call in nothing wider. Never raises for what the calls do."""
+    wide = widest(unit.calls)
     try:
         work = work_of(unit)
         if _is_quick(work) and work.elements <= INSTANT_ELEMENTS:
-            return _tested_as(unit, "float64", seed)
+            return _tested_as(unit, wide, seed)
         for small in smaller_units(unit):
             if not _is_quick(work_of(small)):
                 continue
             try:
-                found = _tested_as(small, "float64", seed)
+                found = _tested_as(small, wide, seed)
             except NotReplayable:  # made for other sizes in the wrong way
                 continue
             if found.passed:
                 differing = {a: n for a, n in small.program.sizes.items() if n != unit.program.sizes[a]}
-                return LoweringResult(True, sizes=differing, share=found.share, error=found.error)
+                return LoweringResult(True, sizes=differing, wide=wide, share=found.share, error=found.error)
         if _is_quick(work):
-            return _tested_as(unit, "float64", seed)
+            return _tested_as(unit, wide, seed)
         if work.is_within(MOST_PRODUCTS, MOST_ELEMENTS):
             return _tested_as(unit, "float32", seed)
     except (NotDrawn, NotReplayable) as error:

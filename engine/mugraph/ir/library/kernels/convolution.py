@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import prod
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.library.call import LibraryCall, Product, View, dense
+from mugraph.ir.library.call import LibraryCall, Product, View, dense, held_bytes
 from mugraph.ir.library.record import Orders, PredefinedKernel, lone_product
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
@@ -107,12 +107,13 @@ def match(block: BlockGraph) -> LibraryCall | None:
     strides, pads, dilations = zip(*((window.stride, window.pad, window.dilation) for window in steps), strict=True)
     shape = (*batch, shapes[1][0], *positions)
     turns = out.dtype in ("f16", "bf16") and not _is_channels_last(x) and prod(shapes[1][1:]) > prod(shapes[1][1:2])
+    operands, result = (View.whole(x, sizes), View.whole(weight, sizes)), View.whole(out, sizes)
     return LibraryCall(
         f"torch.conv{rank}d",
-        (View.whole(x, sizes), View.whole(weight, sizes)),
+        operands,
         View(out, shape, dense(shape), shapes[2]),
         (per_group,),
-        moved=sum(prod(shape) for shape in shapes),
+        moved=held_bytes((*operands, result)),
         arguments=("None", str(strides), str(pads), str(dilations), *((str(groups),) if groups > 1 else ())),
         allocates=True,
         copied=(prod(shapes[0]) + (0 if last else prod(shape))) if turns else 0,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.library.call import LibraryCall, Product, View, view_of
+from mugraph.ir.library.call import LibraryCall, Product, View, held_bytes, view_of
 from mugraph.ir.library.record import PredefinedKernel, lone_product
 from mugraph.ir.ops import Tf32
 from mugraph.ir.tensors import Sizes, Tensor
@@ -33,7 +33,7 @@ def match(block: BlockGraph) -> LibraryCall | None:
         return None
     count, m, n, k = (prod(sizes[axis] for axis in axes) for axes in (batch, rows, columns, depth))
     function = "torch.bmm" if matrices else "torch.mm"
-    moved = count * (m * k + k * n + m * n)
+    moved = held_bytes((first, second, third))
     tf32: Tf32 = "cublas" if product.tf32 == "cublas" else ""
     return LibraryCall(function, (first, second), third, (Product(count, m, n, k),), moved, tf32=tf32)
 

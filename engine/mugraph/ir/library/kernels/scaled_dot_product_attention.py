@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import inf, prod
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.dtypes import NARROW
-from mugraph.ir.library.call import LibraryCall, Product, View, dense, view_of
+from mugraph.ir.dtypes import ITEMSIZE, NARROW
+from mugraph.ir.library.call import LibraryCall, Product, View, dense, held_bytes, view_of
 from mugraph.ir.library.record import PredefinedKernel
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Tensor, contiguous_strides
@@ -147,9 +147,9 @@ def match(block: BlockGraph) -> LibraryCall | None:
 def _call(operands: tuple[View, ...], out: View, scale: float) -> LibraryCall:
     (*heads, rows, depth), (*_, keys, columns) = operands[0].shape, operands[2].shape
     matrices = prod(heads)
-    moved = sum(prod(view.shape) for view in (*operands, out))
+    moved = held_bytes((*operands, out))
     if depth != columns or depth % 8 or depth > _HEAD:  # not fused: logits and weights are written and read
-        moved += 4 * matrices * rows * keys
+        moved += 4 * matrices * rows * keys * ITEMSIZE[out.tensor.dtype]
     return LibraryCall(
         "torch.nn.functional.scaled_dot_product_attention",
         operands,
