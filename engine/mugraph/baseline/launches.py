@@ -97,6 +97,7 @@ class Launch:
     is_narrow: of a convolution: it has too few channels for the tensor cores
     may_turn: of a convolution: it is faster with its operand channels last, the copy counted
     turned:   bytes of that copy, where the operand lies channels last already
+    scattered: of a copy to another order in memory: elements, whose neighbours are written far from one another
     windows, taps: of pooling: its windows, and the elements of all of them
     takes_tf32: PyTorch computes its float32 products on the tensor cores
     """
@@ -114,6 +115,7 @@ class Launch:
     is_narrow: bool = False
     may_turn: bool = False
     turned: int = 0
+    scattered: int = 0
     windows: int = 0
     taps: int = 0
     takes_tf32: bool = False
@@ -197,6 +199,12 @@ def _is_dense(info: TensorInfo) -> bool:
     return True
 
 
+def _nearest(info: TensorInfo) -> int:
+    """The dimension along which neighbours lie nearest in memory."""
+    steps = [(stride, dim) for dim, (size, stride) in enumerate(zip(info.shape, info.strides, strict=True)) if size > 1]
+    return min(steps)[1] if steps else 0
+
+
 def _is_channels_last(info: TensorInfo) -> bool:
     """Of an image."""
     return info.strides[1] == 1 and info.strides[-1] > 1 and not _is_dense(info)
@@ -217,6 +225,8 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
     elements = max((prod(values[value].shape) for value in (*operands(call), *call.outputs)), default=0)
     functions = elements if name in _FUNCTIONS else 0
     launch = Launch("elementwise", reads, writes, dtype=dtype, functions=functions, takes_tf32=call.tf32)
+    if name == "contiguous" and _nearest(values[operands(call)[0]]) != _nearest(values[call.outputs[0]]):
+        launch = replace(launch, scattered=elements)
     if name in _WRITTEN_PARTS and is_inplace(call):
         yield replace(launch, **_written(call, values, owners))
         return

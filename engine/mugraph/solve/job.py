@@ -138,7 +138,7 @@ class RegionJob:
                 for self._turned in choices:
                     cut = self._cut_of(windowed(self._recorded, self._turned))
                     us[self._turned] = expected_us(*cut, self.tools.target)
-                choices.sort(key=lambda one: us[one])
+                choices.sort(key=lambda one: (us[one], one != WHOLE))  # as fast, it turns less
             others: list[Layout] = (
                 [one for one in found if one not in choices] if self.tools.measurer is not None else []
             )
