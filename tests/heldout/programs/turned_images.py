@@ -1,8 +1,8 @@
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 
+# mugraph: image=f16[7, 36, 47, 49]
 class Upsampler(nn.Module):
     """Doubles an image, and gates it: large enough that turning it channels last is worth a kernel."""
 
@@ -11,7 +11,6 @@ class Upsampler(nn.Module):
         self.grow = nn.ConvTranspose2d(width, outer, 4, stride=2, padding=1)
         self.level = nn.Parameter(torch.linspace(-0.5, 0.5, outer).view(outer, 1, 1))
 
-    # mugraph: image=f16[7, 36, 47, 49]
     def forward(self, image):
         grown = self.grow(image)
         return torch.tanh(grown + self.level) * torch.sigmoid(grown)
