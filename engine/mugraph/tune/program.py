@@ -76,6 +76,8 @@ def entered(applied: Applied, folder: Path, device: str) -> Entered:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         given = _given(applied, kernels, space, device)
+        with torch.no_grad():
+            fits(*given)  # at first it may try the kernels, and say what is wrong with them
         refused = NotCalled(f"the guard of {applied.name} {REFUSED}{_said(heard, applied.name)}")
 
     def call() -> object:
