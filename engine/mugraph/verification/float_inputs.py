@@ -77,7 +77,11 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
     state = generator.get_state()
     positive = {home[name] for name in _below_logarithms(program)}
     signs = (False, True) if positive else (False,)
-    for headroom, (reach, degenerate, factor), is_positive in product(_HEADROOM, list(_attempts(scenario)), signs):
+    attempts = list(product(_attempts(scenario), signs))
+    large = any(prod(tensor.shape(program.sizes)) > LARGE for tensor in program.tensors)
+
+    def drawn_so(headroom: float, attempt: tuple[float, bool, float], is_positive: bool) -> Drawn | None:
+        reach, degenerate, factor = attempt
         generator.set_state(state)
         drawn = {
             name: factor * drawn
@@ -93,8 +97,15 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         placed = {name: place(drawn[name], program.tensor(name), program.sizes) for name in drawn}
         inputs = {name: placed[owner] for name, owner in home.items()}
         eager = _eager(program, inputs, headroom)
-        if eager is not None:
-            return Drawn(inputs, eager)
+        return None if eager is None else Drawn(inputs, eager)
+
+    for headroom in _HEADROOM:
+        for number, (attempt, is_positive) in enumerate(attempts):
+            # Of gigabytes an attempt takes a second. What is too large where the inputs are least, is so for all.
+            if number == len(signs) and large and drawn_so(headroom, *attempts[-1]) is None:
+                break
+            if (found := drawn_so(headroom, attempt, is_positive)) is not None:
+                return found
     return None
 
 

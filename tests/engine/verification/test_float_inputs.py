@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
+from mugraph.verification import float_inputs
 from mugraph.verification.float_inputs import make_inputs
 from mugraph.verification.roundings import Perturbed
 from mugraph.verification.torch_reference import evaluate, outputs
@@ -42,3 +45,33 @@ def test_a_sum_that_is_large_whatever_its_inputs_are_is_tested() -> None:
     assert make_inputs(unit.program, "normal", torch.Generator().manual_seed(0)) is not None
     (unit,) = units(cut(summed, x=meta(4, 100_000)))
     assert make_inputs(unit.program, "normal", torch.Generator().manual_seed(0)) is None
+
+
+def test_of_gigabytes_what_is_too_large_for_the_least_inputs_is_not_drawn_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn: list[str] = []
+    draw = float_inputs._draw
+
+    def counted(*given: Any) -> torch.Tensor:
+        drawn.append(given[2])
+        return draw(*given)
+
+    def summed(x: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(x).sum(-1)
+
+    def product(x: torch.Tensor) -> torch.Tensor:
+        return (x * 300.0 * x).sum(-1)
+
+    monkeypatch.setattr(float_inputs, "_draw", counted)
+    monkeypatch.setattr(float_inputs, "LARGE", 1_000)
+    generator = torch.Generator().manual_seed(0)
+    (unit,) = units(cut(summed, x=meta(4, 200_000)))
+    assert make_inputs(unit.program, "normal", generator) is None
+    assert len(drawn) == 2 * len(float_inputs._HEADROOM)
+    (unit,) = units(cut(product, x=meta(4, 2_000)))
+    drawn.clear()
+    found = make_inputs(unit.program, "rows", generator)
+    assert found is not None, "smaller inputs will do"
+    assert len(drawn) > 2
+    assert found.inputs["x"].nan_to_num().abs().max() > 4.0**-10, "and not the least"
