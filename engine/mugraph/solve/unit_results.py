@@ -39,9 +39,9 @@ class UnitResults:
     together: Units | None
 
     def begin(self, unit: SearchUnit, place: Place, region: Region, most_us: float) -> None:
-        """Have it solved beside others, if it is not known."""
+        """Have it solved beside others, if it is not known. A copy is soon found, and makes no two searches of one."""
         key, _ = self._key(unit, region)
-        if self.together is None or self.memory.has(key):
+        if self.together is None or unit.program.is_copy or self.memory.has(key):
             return
         tools, smaller = self.tools, tuple(at_other_sizes(unit, region))
         task = UnitTask(unit, place, self.options.bounds, tools.target, tools.compare_with, smaller, most_us)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from mugraph.ir.dtypes import DType
 from mugraph.tune import agreeing
 from mugraph.tune.agreeing import agree
 from mugraph.tune.messages import Agreed, Failure, InputSpec
@@ -32,6 +33,27 @@ def as_tf32(tensor: torch.Tensor) -> torch.Tensor:
 
 def test_the_same_in_another_order() -> None:
     assert found(lambda x, weight: x.mean(0) @ weight, mean_of_products, X, WEIGHT).passed
+
+
+@pytest.mark.parametrize("dtype", ["f8e4m3", "f8e5m2"])
+def test_numbers_of_eight_bits_lose_their_signs_as_well(dtype: DType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU, which has no absolute value of them."""
+    seen: list[torch.Tensor] = []
+
+    def squares(x: torch.Tensor) -> torch.Tensor:
+        seen.append(x.float())
+        return x.float() * x.float()
+
+    def of_more_bits(tensor: torch.Tensor) -> torch.Tensor:
+        assert tensor.dtype.itemsize > 1
+        return usual(tensor)
+
+    usual = torch.Tensor.abs_
+    monkeypatch.setattr(torch.Tensor, "abs_", of_more_bits)
+    assert found(squares, squares, InputSpec((64, 64), (64, 1), dtype)).passed
+    first, *_, last = seen
+    assert (first < 0).any()
+    assert torch.equal(last, first.abs())
 
 
 def test_rounded_weights_are_seen_through_a_mean() -> None:

@@ -97,6 +97,10 @@ def test_the_call_computes_what_the_code_does(function: Made, tensors: Tensors, 
     scope: dict[str, Any] = {"torch": torch, **tensors, "out": torch.full_like(expected, float("nan"))}
     exec(call.text({name: name for name in (*tensors, "out")}), scope)
     torch.testing.assert_close(scope["out"], expected, rtol=2**-7, atol=2**-7)
+    # A launcher is run on tensors without memory before it is measured.
+    scope = {"torch": torch, **{name: tensor.to("meta") for name, tensor in tensors.items()}}
+    exec(call.text({name: name for name in (*tensors, "out")}), scope)
+    assert (scope["out"].shape, scope["out"].dtype) == (expected.shape, expected.dtype)
 
 
 def test_scales_without_a_second_dimension_get_one() -> None:

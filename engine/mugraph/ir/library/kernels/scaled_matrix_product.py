@@ -110,6 +110,7 @@ def match(block: BlockGraph) -> LibraryCall | None:
         (Product(1, m, n, k),),
         held_bytes((*operands, third)),
         arguments=(f"out_dtype={ELEMENTS[out.dtype].torch_text}",),
+        allocates=True,  # PyTorch knows no shapes of the form that writes to a tensor
         dtype=left.dtype,
         is_particular=True,
     )
