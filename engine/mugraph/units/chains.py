@@ -26,13 +26,13 @@ LEAST_TURNED = 1 << 20
 """Bytes of a copy to another order: less takes a start of a kernel, whoever copies it."""
 
 
-def is_chain(unit: GrowingUnit, region: Region) -> bool:
+def is_chain(unit: GrowingUnit, graph: RegionGraph) -> bool:
     """Does the unit compute each element by itself, in calls that PyTorch runs as several kernels? Or does it copy
     images to another order in memory, which PyTorch does far from the memory's speed?"""
     if any(op.kind.reduces for op in unit.lowered.program.ops):
         return False
-    calls = [region.calls[i] for i in sorted(unit.calls)]
-    if len(calls) == 1 and RegionGraph(region).turns(calls[0]):
+    region, calls = graph.region, [graph.calls[i] for i in sorted(unit.calls)]
+    if len(calls) == 1 and graph.turns(calls[0]):
         return bytes_of(region.values[unit.output]) >= LEAST_TURNED
     return are_known(calls, region.values) and len(launches(calls, region.values)) > 1
 
@@ -58,7 +58,7 @@ def with_chains(region: Region, parts: Sequence[Part], refused: Collection[froze
 def _cut(region: Region, refused: Collection[frozenset[int]]) -> tuple[Part, ...]:
     graph = RegionGraph(region)
     programs = UnitPrograms(graph, MAX_OPS, MAX_OPS, refused)
-    growth = UnitGrowth(graph, programs, lambda unit: is_chain(unit, region))
+    growth = UnitGrowth(graph, programs, lambda unit: is_chain(unit, graph))
     cutter = Cutter(graph, growth)
     return in_order(graph, *cutter.cut())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from math import exp, sqrt
 from typing import Any
@@ -65,12 +65,6 @@ def call_of(function: Made, tensors: dict[str, torch.Tensor]) -> LibraryCall | N
     call = library_call(as_block(program_of(function, tensors)))
     assert call is None or call.function == NAME
     return call
-
-
-@pytest.fixture(scope="module")
-def tester() -> Iterator[FloatTester]:
-    with FloatTester() as tester:
-        yield tester
 
 
 HEADS = ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8))

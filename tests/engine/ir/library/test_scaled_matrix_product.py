@@ -3,7 +3,7 @@ call computes it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -61,12 +61,6 @@ def call_of(function: Made, tensors: Tensors) -> LibraryCall | None:
     call = library_call(as_block(program_of(function, tensors)))
     assert call is None or call.function == NAME
     return call
-
-
-@pytest.fixture(scope="module")
-def tester() -> Iterator[FloatTester]:
-    with FloatTester() as tester:
-        yield tester
 
 
 @pytest.mark.parametrize(
