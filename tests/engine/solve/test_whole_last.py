@@ -14,10 +14,11 @@ import pytest
 from mugraph.edit.module.entry import on_tensors
 from mugraph.edit.module.file import module_text
 from mugraph.edit.module.runtime import RUNTIME, RUNTIME_NAME
-from mugraph.events import Event, RegionResult, Timing
+from mugraph.events import Event, RegionResult, Solution, Timing
 from mugraph.ir.names import Scope
 from mugraph.ir.region import PlainCalls, Trace
 from mugraph.options import Options
+from mugraph.plans.plan import KernelStep
 from mugraph.solve.filetime import FileTime
 from mugraph.solve.job import RegionJob
 from mugraph.solve.layouts import layouts
@@ -25,6 +26,7 @@ from mugraph.solve.pytorch import kept_us
 from mugraph.solve.tools import Tools
 from mugraph.solve.traced_again import possible_units
 from mugraph.trace.tracer import trace_file
+from mugraph.units import chains
 from mugraph.units.layouts import FASTER, WHOLE, Layout
 from mugraph.units.whole_last import copies
 
@@ -130,12 +132,33 @@ assert got.stride() == wanted.stride(), (got.stride(), wanted.stride())
 
 
 def test_its_module_computes_what_the_code_does(result: RegionResult, tmp_path: Path) -> None:
+    text = module_of(result, tmp_path)
+    assert is_whole(text)
+    assert "x.contiguous(memory_format=torch.channels_last)" in text
+    compute(text, tmp_path)
+
+
+def test_so_it_does_where_kernels_turn_what_enters(
+    trace: Trace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chains, "LEAST_TURNED", 0)
+    monkeypatch.setattr(Solution, "is_expected_to_pay", True)
+    result = solved(trace, "network", None)
+    assert result.plan is not None
+    assert result.plan.region.relaid is not None
+    assert any(isinstance(step, KernelStep) and step.unit.program.is_copy for step in result.plan.steps)
+    compute(module_of(result, tmp_path), tmp_path)
+
+
+def module_of(result: RegionResult, folder: Path) -> str:
     plan = result.plan
     assert plan is not None
-    text = module_text([plan], result.sources, original_path=tmp_path / "network.py", target=TARGET, alone=True)
-    assert is_whole(text)
+    text = module_text([plan], result.sources, original_path=folder / "network.py", target=TARGET, alone=True)
     assert on_tensors(plan) in text
-    assert "x.contiguous(memory_format=torch.channels_last)" in text
+    return text
+
+
+def compute(text: str, tmp_path: Path) -> None:
     (tmp_path / "kernels.py").write_text(text)
     (tmp_path / f"{RUNTIME_NAME}.py").write_text(RUNTIME)
     there = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
