@@ -4,7 +4,8 @@ The cut of a region takes as much into a search unit as one kernel may hold. PyT
 calls that are several products at once (attention), and at some sizes no generated one is as fast. What is around such
 a call may still gain: a norm and a rotation of the queries, in a kernel before it. So the region is also cut with these
 calls left to PyTorch, and with its convolutions, and with its products of float8 matrices: PyTorch's kernels multiply
-float8 numbers, twice as fast as the float16 ones that generated kernels make of them.
+float8 numbers, twice as fast as the float16 ones that generated kernels make of them. And with its large products
+(large_products.py): norms and rotations of a thousand rows are kernels between them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from mugraph.events import UnitResult
 from mugraph.ir.calls import Call
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import canonical, entry_for
+from mugraph.solve.large_products import large_products
 from mugraph.solve.pytorch import kept_us, pytorch_us
 from mugraph.targets import Target
 from mugraph.trace.pytorch.biased import WINDOW_DIMS
@@ -80,11 +82,13 @@ def fastest(divisions: Sequence[Division], target: Target) -> Division:
 
 
 def left_to_pytorch(unit: SearchUnit) -> list[Call]:
-    """Calls of the unit that are several products at once, or products of float8 matrices, where it holds more than one
-    of them and views; and convolutions: their bias is then added by what follows, which may be another unit."""
+    """Calls of the unit that are several products at once, or products of float8 matrices, or large ones, where it
+    holds more than one of them and views; and convolutions: their bias is then added by what follows, which may be
+    another unit."""
+    large = large_products(unit)
     products = Counter(i for op in unit.program.ops if op.kind.contracts for i in unit.origins.get(op.name, ()))
     calls = {i: unit.calls[i] for i in products if i < len(unit.calls)}
-    several = [call for i, call in calls.items() if products[i] > 1 or _is_of_float8(call)]
+    several = [call for i, call in calls.items() if products[i] > 1 or i in large or _is_of_float8(call)]
     others = [call for call in unit.calls if call not in several and not _is_view(call)]
     windowed = [call for call in unit.calls if canonical(call.target) in WINDOW_DIMS]
     return [*(several if others else []), *windowed]

@@ -15,6 +15,7 @@ from mugraph.search.schedules.cost import memory_floor_us, stream_us
 from mugraph.search.schedules.costs import Costs, fitted_costs
 from mugraph.search.schedules.in_parts import least_flops
 from mugraph.search.schedules.pooling import is_pooling
+from mugraph.search.schedules.rows import is_of_rows
 from mugraph.search.schedules.tiles import Shape, Tiles
 from mugraph.search.schedules.work import Work, iterations, traffic
 from mugraph.targets import Target
@@ -42,7 +43,10 @@ def least_of_tiles_us(shape: Shape, schedule: Schedule, target: Target) -> float
     chain, busy = _processor_us(found, shape, schedule, tiles, target, costs)
     if shape.is_stream:
         return (costs.start_us + max(each * busy, stream_us(found, target))) * ROUNDING
-    computing, loading = max(chain + busy, each * busy), memory_floor_us(found, target, blocks, costs)
+    loading = memory_floor_us(found, target, blocks, costs)
+    if is_of_rows(shape):
+        return (costs.start_us + max(0.0, loading - costs.floor_us)) * ROUNDING
+    computing = max(chain + busy, each * busy)
     serial = costs.overlap if shape.dot_axes else costs.serial
     both = max(computing, loading) + serial * min(computing, loading)
     return (costs.start_us + max(0.0, both - costs.floor_us)) * ROUNDING

@@ -122,9 +122,9 @@ class Shape:
         self.takes_tf32 = any(p.takes_tf32 and p.is_exact and p.is_matrix for p in self.products)
         self.is_stream = not any(op.kind.reduces or op.kind.scans for op in block.ops)
         """Element by element, one pass over memory?"""
-        self.dot_axes = {axis for p in self.products for side in p.sides for axis in side}
-        # Without rows or columns of its own a product is multiply and sum: its batch may be as wide as it likes.
+        # Without rows or columns of its own a product is multiply and sum: its axes may have any tiles.
         matrices = [p for p in self.products if p.is_matrix]
+        self.dot_axes = {axis for p in matrices for side in p.sides for axis in side}
         self.batch_axes = {axis for p in matrices for axis in p.batch}
         self.several = {axis for p in matrices for side in p.sides if len(side) > 1 for axis in side} - self.batch_axes
         """Axes that a side of a product has several of: those that may be packed (ir/packing.py)."""
@@ -137,9 +137,9 @@ class Shape:
         stored = dict.fromkeys(axis for store in self.stores for axis in store.axes)
         self.grid_axes = tuple(axis for axis in stored if axis not in reduced)
         self.loop_axes = block.loop_axes
-        self.feeds_dot = self._feeding()
+        self.feeds_dot = self._feeding(matrices)
         self.vectors = frozenset(p.op.name for p in self.products if not p.is_matrix)
-        self.operands = frozenset(i for p in self.products for i in p.op.inputs)
+        self.operands = frozenset(i for p in matrices for i in p.op.inputs)
         self.chained = [p for p in self.products if self._is_chained(p)]
         """Products outside of every loop with an operand computed from another such product."""
         # Along a window, neighbours in memory are neighbouring lanes at some taps only: each element has an address.
@@ -147,12 +147,12 @@ class Shape:
             op.name for op in block.ops if op.kind is Kind.LOAD and _is_scattered(block.tensor(op.tensor), self.sizes)
         )
         # Loads that only products read go from shared memory to the tensor cores without passing through registers.
+        onto_cores = {p.op.name for p in matrices}
         self.raw = frozenset(
             op.name
             for op in block.ops
-            if op.kind is Kind.LOAD and all(user.kind.contracts for user in block.ops if op.name in user.inputs)
+            if op.kind is Kind.LOAD and all(user.name in onto_cores for user in block.ops if op.name in user.inputs)
         )
-
         self.accesses = [self._access(op) for op in block.ops if op.kind in (Kind.LOAD, Kind.STORE)]
         self.computed = [self._computed(op) for op in block.block_ops if not op.kind.contracts]
         runs = {one.innermost[:1] for one in self.accesses if one.innermost and len(one.op.axes) > 1}
@@ -367,10 +367,10 @@ class Shape:
                 stack.extend(op.inputs)
         return False
 
-    def _feeding(self) -> frozenset[str]:
-        """Loads that reach a product, at once or through element-wise operators: those a loop prefetches."""
+    def _feeding(self, matrices: Sequence[Product]) -> frozenset[str]:
+        """Loads that reach a product of matrices, at once or through element-wise operators: those a loop prefetches."""
         reached: set[str] = set()
-        stack = [i for p in self.products for i in p.op.inputs]
+        stack = [i for p in matrices for i in p.op.inputs]
         while stack:
             op = self.ops[stack.pop()]
             if op.name not in reached:
