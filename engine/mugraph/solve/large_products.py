@@ -16,7 +16,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 
 INTENSITY = 256
-"""Operations for each byte that a product reads and writes. (Devices have 156, an A100, to 295, an H100, of float16.)"""
+"""Operations for each byte that a product reads and writes. (Of float16, an A100 has 156 and an H100 295.)"""
 LEAST_FLOPS = 4e9
 """Operations of a product; they take 5 µs on an H100. What is less is bound by its launch."""
 

@@ -368,7 +368,7 @@ class Shape:
         return False
 
     def _feeding(self, matrices: Sequence[Product]) -> frozenset[str]:
-        """Loads that reach a product of matrices, at once or through element-wise operators: those a loop prefetches."""
+        """Loads that reach a product of matrices, at once or through element-wise operators: a loop prefetches them."""
         reached: set[str] = set()
         stack = [i for p in matrices for i in p.op.inputs]
         while stack:

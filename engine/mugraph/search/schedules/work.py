@@ -28,9 +28,9 @@ bytes 1.15, of 512 bytes 1.03 to 1.06. How long the runs are that it reads matte
 LONG_RUN = 512
 """Bytes; longer runs gain nothing."""
 NEAR = 1 << 16
-"""Bytes of a tensor that a processor's first-level cache keeps for one block after the other. (Copies into shared memory,
-which products on tensor cores are fed by, go past it.) A row of 8 KB by 14,336 columns of int8, on an H200: 18.6 µs in
-blocks of one column, 18.2 of two, 18.4 of four."""
+"""Bytes of a tensor that a processor's first-level cache keeps for one block after the other. (Copies into shared
+memory, which products on tensor cores are fed by, go past it.) A row of 8 KB by 14,336 columns of int8, on an H200:
+18.6 µs in blocks of one column, 18.2 of two, 18.4 of four."""
 _ASYNC_BYTES = 4
 """The least a thread can copy asynchronously: thinner tiles are loaded with a wait in every iteration."""
 
