@@ -27,6 +27,7 @@ ENGINE = Path(mugraph.__file__).parent
 MOST = 4
 COMPUTING = [kind for kind in Kind if kind.is_elementwise or kind.reduces or kind.scans]
 LIBRARY = {
+    "biased_matrix_product": r"torch\.b?addb?mm\b",
     "convolution": r"convolution|\bconv(\d?d)?\b",
     "matrix_product": r"torch\.b?mm\b",
     "scaled_dot_product_attention": r"scaled_dot_product_attention",

@@ -72,8 +72,7 @@ def test_every_evaluation_is_pytorch() -> None:
         values = torch_reference.evaluate(program, tensors)
         (exact,) = torch_reference.outputs(program, values).values()
         np.testing.assert_allclose(exact.numpy(), expected, atol=1e-12, err_msg=f"{name} {options}")
-        if "b" not in tensors:
-            check_call(program, tensors, expected, f"{name} {options}")
+        check_call(program, tensors, expected, f"{name} {options}")
 
 
 def check_call(program: TensorProgram, tensors: dict[str, torch.Tensor], expected: Any, what: str) -> None:
@@ -82,7 +81,7 @@ def check_call(program: TensorProgram, tensors: dict[str, torch.Tensor], expecte
     if call is not None:
         scope: dict[str, Any] = {"torch": torch, **{name: tensor.double() for name, tensor in tensors.items()}}
         if call.allocates:
-            exec(call.text({"x": "x", "w": "w", "out": "out"}), scope)
+            exec(call.text({"x": "x", "w": "w", "b": "b", "out": "out"}), scope)
             np.testing.assert_allclose(scope["out"].numpy(), expected, atol=1e-12, err_msg=what)
 
 
@@ -94,6 +93,21 @@ def test_a_convolution_is_a_kernel_of_pytorch() -> None:
     assert call.shown == "torch.conv2d(x, w, None, (2, 1), (1, 1), (1, 1), 2)"
     uneven = lower_region(record(lambda x, w: F.conv2d(x, w, padding="same", groups=2), tensors))
     assert library_call(as_block(uneven.program)) is None  # more zeros behind than before
+
+
+def test_it_may_have_a_bias() -> None:
+    tensors = {"x": torch.randn(2, 6, 9, 8), "w": torch.randn(6, 3, 3, 2), "b": torch.randn(6)}
+    lowered = lower_region(record(lambda x, w, b: F.conv2d(x, w, b, groups=2), tensors))
+    call = library_call(as_block(lowered.program))
+    assert call is not None
+    assert call.shown == "torch.conv2d(x, w, b, (1, 1), (0, 0), (1, 1), 2)"
+    assert call.copied == 2 * 6 * 7 * 7  # PyTorch adds it in a kernel of its own
+    narrow = {"x": torch.randn(2, 6, 9, 8), "w": torch.randn(6, 1, 3, 2), "b": torch.randn(6)}
+    call = library_call(as_block(lower_region(record(lambda x, w, b: F.conv2d(x, w, b, groups=6), narrow)).program))
+    assert call is not None
+    assert call.copied == 0
+    for other in (lambda x, w, b: F.conv2d(x, w, 2 * b, groups=2), lambda x, w, b: F.conv2d(x, w, groups=2) + b[0]):
+        assert library_call(as_block(lower_region(record(other, tensors)).program)) is None
 
 
 def test_a_pointwise_convolution_needs_no_window() -> None:

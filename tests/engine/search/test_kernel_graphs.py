@@ -127,9 +127,9 @@ def test_the_best_partitions_are_the_first_of_all(within: float) -> None:
 
 
 def test_values_that_are_handed_over_are_not_those_a_step_takes_further() -> None:
-    names = worth_storing(rmsnorm_linear())
+    names = worth_storing(rmsnorm_linear(), in_memory(rmsnorm_linear()))
     assert names == {"norm_square", "norm_root", "scaled"}
-    assert {"gate", "value", "up"} <= worth_storing(gated_mlp()) | {"gate"}
+    assert {"gate", "value", "up"} <= worth_storing(gated_mlp(), in_memory(gated_mlp())) | {"gate"}
 
 
 # --- one problem under two names
@@ -179,7 +179,7 @@ def test_a_causal_mask_is_read_by_nobody_and_handed_over_by_nobody() -> None:
     out = Tensor("out", (("q",),), (1,), "f16", "out")
     program = TensorProgram("masked", b.sizes, tuple(b.tensors), ops, {"total": out})
     assert check_program(program) == []
-    assert "mask" not in worth_storing(program)
+    assert "mask" not in worth_storing(program, in_memory(program))
     found = list(graphs_of(program, replace(LITTLE, variants=0)))
     assert found
     for candidates in found:

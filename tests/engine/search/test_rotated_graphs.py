@@ -41,7 +41,7 @@ def rotated_attention(rows: int, keys: int, heads: int = 32) -> TensorProgram:
 
 def test_halves_are_handed_over_and_what_they_are_made_of_is_not() -> None:
     program = rotated_attention(512, 512)
-    names = worth_storing(program)
+    names = worth_storing(program, in_memory(program))
     assert {"first", "second"} <= names
     assert not names & {"two_sin", "minus", "one_cos", "two_cos", "one_sin"}
 

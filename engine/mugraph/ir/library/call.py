@@ -146,6 +146,15 @@ def view_of(tensor: Tensor, groups: Sequence[Sequence[str]], sizes: Sizes) -> Vi
     return None if 0 in strides else View(tensor, tuple(shape), tuple(strides), tensor.shape(sizes))
 
 
+def vector_of(tensor: Tensor, axes: Sequence[str], sizes: Sizes) -> View | None:
+    """A tensor along a dimension made of axes, as a dense vector; None where it is none."""
+    alike = {axis for axis in tensor.axes if sizes[axis] > 1} == {axis for axis in axes if sizes[axis] > 1}
+    view = view_of(tensor, ([], axes), sizes) if alike and not tensor.windows else None
+    if view is None or view.strides[1] != 1:
+        return None
+    return View(tensor, view.shape[1:], view.strides[1:], view.own_shape)
+
+
 def held_bytes(views: Sequence[View]) -> int:
     """Of their elements."""
     return sum(prod(view.shape) * ITEMSIZE[view.tensor.dtype] for view in views)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.library.call import LibraryCall
+from mugraph.ir.library.call import LibraryCall, Product, View, view_of
 from mugraph.ir.ops import Kind, Op, Tf32
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import Tensor
+from mugraph.ir.tensors import Sizes, Tensor
 
+_MOST_OPS = 6
+"""Of a product with a bias: three loads, both operators, and the store."""
 Orders = tuple[tuple[str, ...], ...]
 """Of axes in memory."""
 
@@ -34,29 +37,82 @@ class PredefinedKernel:
 
 @dataclass(frozen=True, slots=True)
 class LoneProduct:
-    """A DOT of two loaded tensors, stored as it is, in one type throughout."""
+    """A DOT of two loaded tensors, stored as it is, in one type throughout. bias: a loaded tensor that is added first"""
 
     left: Tensor
     right: Tensor
     out: Tensor
     over: frozenset[str]
     tf32: Tf32 = ""
+    bias: Tensor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Matrices:
+    """A product's operands and its result as matrices, or as batches of them: two dimensions, or three.
+
+    rows, columns: axes of the result
+    """
+
+    left: View
+    right: View
+    out: View
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    product: Product
+
+    @property
+    def has_batch(self) -> bool:
+        return len(self.out.shape) > 2
+
+
+def matrices_of(product: LoneProduct, sizes: Sizes) -> Matrices | None:
+    """None also where neither dimension of a matrix is dense: then a library's call would copy it."""
+    left, right, out = product.left, product.right, product.out
+    if left.windows or right.windows:
+        return None
+    a, b = set(left.axes), set(right.axes)
+    batch = [axis for axis in out.axes if axis in a and axis in b]
+    rows = [axis for axis in out.axes if axis in a and axis not in b]
+    columns = [axis for axis in out.axes if axis in b and axis not in a]
+    depth = [axis for axis in left.axes if axis in product.over]
+    if len(out.axes) != len(batch) + len(rows) + len(columns):  # a bias has axes that the product lacks
+        return None
+    matrices = [batch] if prod(sizes[axis] for axis in batch) > 1 else []
+    first = view_of(left, [*matrices, rows, depth], sizes)
+    second = view_of(right, [*matrices, depth, columns], sizes)
+    third = view_of(out, [*matrices, rows, columns], sizes)
+    if first is None or second is None or third is None:
+        return None
+    if any(1 not in view.strides[-2:] for view in (first, second, third)):
+        return None
+    of = Product(*(prod(sizes[axis] for axis in axes) for axes in (batch, rows, columns, depth)))
+    return Matrices(first, second, third, tuple(rows), tuple(columns), of)
 
 
 def lone_product(block: BlockGraph) -> LoneProduct | None:
-    """The product that a block graph is, if it is one and nothing else."""
-    ops = {op.name: op for op in block.ops}
+    """The product that a block graph is, if it is one and nothing else, or that and a bias."""
+    if block.loops or len(block.ops) > _MOST_OPS:
+        return None
     dots = [op for op in block.ops if op.kind.contracts]
     stores = [op for op in block.ops if op.kind is Kind.STORE]
-    if block.loops or len(dots) != 1 or len(stores) != 1 or len(block.ops) != 2 + len({*dots[0].inputs}):
+    if len(dots) != 1 or len(stores) != 1:
         return None
     (dot,), (store,) = dots, stores
-    first, second = (ops.get(name) for name in dot.inputs)
-    if store.inputs != (dot.name,) or first is None or second is None:
+    ops = {op.name: op for op in block.ops}
+    root, added = ops[store.inputs[0]], ""
+    met = {store.name, root.name, dot.name, *dot.inputs}
+    if root.kind.shifted_by and dot.name in root.inputs:
+        (added,) = {*root.inputs} - {dot.name} or {dot.name}
+        met.add(added)
+    elif root is not dot:
         return None
-    if first.kind is not Kind.LOAD or second.kind is not Kind.LOAD:
+    if len(met) != len(block.ops) or any(ops[name].kind is not Kind.LOAD for name in (*dot.inputs, added) if name):
         return None
-    left, right, out = block.tensor(first.tensor), block.tensor(second.tensor), block.tensor(store.tensor)
-    if dot.f32 or not left.dtype == right.dtype == out.dtype or not {*dot.over} <= {*left.axes} & {*right.axes}:
+    left, right = (block.tensor(ops[name].tensor) for name in dot.inputs)
+    out, bias = block.tensor(store.tensor), block.tensor(ops[added].tensor) if added else None
+    if dot.f32 or len({one.dtype for one in (left, right, out, bias or out)}) > 1:
         return None
-    return LoneProduct(left, right, out, frozenset(dot.over), dot.tf32)
+    if not {*dot.over} <= {*left.axes} & {*right.axes}:
+        return None
+    return LoneProduct(left, right, out, frozenset(dot.over), dot.tf32, bias)

@@ -51,7 +51,7 @@ class Form:
         self._is_softmax = is_shift_invariant(program.ops) and (
             any("exp" in op.kind.primitives for op in program.ops) and any(op.kind.contracts for op in program.ops)
         )
-        self._partitions = Partitions(program, worth_storing(program), limits.max_reads)
+        self._partitions = Partitions(program, worth_storing(program, self._stored), limits.max_reads)
         self.is_cut = False  # there may be more partitions than are kept
         self._programs: dict[Part, TensorProgram] = {}
         self._expected: dict[Part, float] = {}

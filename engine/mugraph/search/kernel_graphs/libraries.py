@@ -27,6 +27,8 @@ from mugraph.targets import Target
 
 _ORDERS = 2
 """Of a product's result in memory, the library's preferred one first."""
+_AS_LONG = 1.05
+"""How many times as long a call takes that takes as long: a bias is read."""
 _SCHEDULES = 6
 """Of the kernel that reads what the libraries' leave."""
 
@@ -46,31 +48,32 @@ def _in_order(program: TensorProgram, target: Target, kernels: int, choice: int,
     products = [op.name for op in program.ops if op.kind.contracts]
     if not 0 < len(products) < kernels or any(value in program.outputs for value in products):
         return
-    calls: dict[str, Candidate] = {}
-    for product in products:
-        found = _called(program, product, stored, target)
-        if found is None:
-            return
-        calls[found[0]] = found[1]
-    rest = subprogram(program, tuple(program.outputs), tuple(calls), stored)
-    apart = Apart({tensor.name for tensor in (*program.tensors, *stored.values())}, set(program.sizes))
-    for last in apart.part(_of_rest(rest, target, solver)):
-        if len(calls) + len(last.kernels) <= kernels:
-            yield chained([*calls.values(), last])
+    found = [_called(program, product, stored, target) for product in products]
+    if not all(found):
+        return
+    most, least = [one[-1] for one in found], [one[0] for one in found]
+    for calls in [most] if least == most else [most, least]:
+        apart = Apart({tensor.name for tensor in (*program.tensors, *stored.values())}, set(program.sizes))
+        rest = subprogram(program, tuple(program.outputs), [value for value, _ in calls], stored)
+        for last in apart.part(_of_rest(rest, target, solver)):
+            if len(calls) + len(last.kernels) <= kernels:
+                yield chained([*(call for _, call in calls), last])
 
 
 def _called(
     program: TensorProgram, value: str, stored: Mapping[str, Tensor], target: Target
-) -> tuple[str, Candidate] | None:
-    """The value that a library's call computes which takes a product, and as much of what follows it as one does: its
-    scales, for one."""
-    found: tuple[str, Candidate] | None = None
+) -> list[tuple[str, Candidate]]:
+    """Values that a library's call computes which takes a product: with as little of what follows it as one does, its
+    scales for one, and with more. What costs nothing besides is taken."""
+    found: list[tuple[str, Candidate]] = []
     while value not in program.outputs:
         block = as_block(subprogram(program, [value], [], stored))
         call = library_call(block)
         if call is not None:
-            found = value, Candidate(block, Schedule((), library=True), estimate_call_us(call, target))
-        elif found is not None:
+            us = estimate_call_us(call, target)
+            found = [one for one in found if one[1].estimate_us < us / _AS_LONG]
+            found.append((value, Candidate(block, Schedule((), library=True), us)))
+        elif found:
             break
         users = [op for op in program.ops if value in op.inputs]
         if len(users) != 1 or not users[0].kind.is_elementwise:

@@ -9,12 +9,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mugraph.ir.dtypes import COMPUTED, ITEMSIZE, DType
-from mugraph.ir.library import memory_orders
+from mugraph.ir.library import library_call, memory_orders
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.statistics import statistics
 from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.search.direct import as_block
 
 
 def in_memory(program: TensorProgram, choice: int = 0) -> dict[str, Tensor]:
@@ -35,13 +36,15 @@ def in_memory(program: TensorProgram, choice: int = 0) -> dict[str, Tensor]:
     return stored
 
 
-def worth_storing(program: TensorProgram) -> frozenset[str]:
-    """Values that kernels may hand to one another.
+def worth_storing(program: TensorProgram, stored: Mapping[str, Tensor]) -> frozenset[str]:
+    """Values that kernels may hand to one another. stored: value -> the tensor it is in (`in_memory`)
 
     Left out is a value with one user, if that is element-wise, has the same axes, and otherwise needs only what each
     kernel can load or compute element by element: the user's result is as large, and one step further. A product stays
-    in all the same, because a pre-defined kernel may compute it.
+    in all the same, because a pre-defined kernel may compute it; or its sum with a bias does in its place, where that
+    kernel adds it for nothing.
     """
+    biased = _biased(program, stored)
     at_hand: set[str] = set()
     for op in program.ops:
         if op.kind.is_leaf or (op.kind.is_elementwise and at_hand.issuperset(op.inputs)):
@@ -52,9 +55,22 @@ def worth_storing(program: TensorProgram) -> frozenset[str]:
         if not users or op.name in program.outputs or (not op.axes and op.name in at_hand):
             continue
         steps = [user for user in users if user.kind.is_elementwise and user.axes == op.axes]
-        further = not op.kind.contracts and len(users) == len(steps) == 1
+        is_call = op.name in biased or (op.kind.contracts and (len(users) > 1 or users[0].name not in biased))
+        further = not is_call and len(users) == len(steps) == 1
         if not further or not at_hand.issuperset(name for name in steps[0].inputs if name != op.name):
             found.add(op.name)
+    return frozenset(found)
+
+
+def _biased(program: TensorProgram, stored: Mapping[str, Tensor]) -> frozenset[str]:
+    """Sums that a library's kernel computes with their products, and as fast."""
+    found: set[str] = set()
+    ops = {op.name: op for op in program.ops}
+    for op in program.ops:
+        if op.kind.shifted_by and any(ops[name].kind.contracts for name in op.inputs):
+            call = library_call(as_block(subprogram(program, [op.name], [], stored)))
+            if call is not None and not call.copied:
+                found.add(op.name)
     return frozenset(found)
 
 

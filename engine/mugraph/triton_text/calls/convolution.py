@@ -1,4 +1,4 @@
-"""Convolutions, without groups and without a bias."""
+"""Convolutions, without groups."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def _convolution(call: Call, box: Box) -> Real:
     rank = len(weight.shape) - 2
     strides, pads, dilations = (_each(call.arguments.get(name), rank, other) for name, other in _STEPS)
     groups = call.arguments.get("groups") or 1
-    if groups != 1 or len(call.operands) > 2:
-        raise Unreadable("a convolution in groups, or with a bias, is not read")
+    if groups != 1:
+        raise Unreadable("a convolution in groups is not read")
     batch, channels, *positions = box if len(box) == rank + 2 else (slice(0, 1), *box)
     taps = list(np.ndindex(*weight.shape[2:]))
     columns: list[Real] = []
@@ -60,7 +60,11 @@ def _convolution(call: Call, box: Box) -> Real:
     matrix = call.part(weight, (channels, *(slice(0, n) for n in weight.shape[1:])))
     matrix = matrix.each(lambda a: np.moveaxis(a.reshape(*a.shape[:2], -1), 2, 1).reshape(a.shape[0], -1).T)
     found = reals.dot(flat, matrix.each(lambda a: a[None]))
-    return found.each(lambda a: np.moveaxis(a, 2, 1).reshape([part.stop - part.start for part in box]))
+    found = found.each(lambda a: np.moveaxis(a, 2, 1).reshape([part.stop - part.start for part in box]))
+    for bias in call.operands[2:]:
+        added = call.part(bias, (channels,))
+        found = reals.add(found, added.each(lambda a: a.reshape(-1, *(1,) * rank)))
+    return found
 
 
 def _each(value: Any, rank: int, default: int) -> tuple[int, ...]:

@@ -37,11 +37,12 @@ def _linear(call: Call, box: Box) -> Real:
     return found
 
 
-def _addmm(call: Call, box: Box) -> Real:
+def _added(call: Call, box: Box) -> Real:
+    """A product, and a tensor that is repeated along dimensions that it lacks."""
     bias, left, right = call.operands
-    rows, columns = box
-    one = call.part(left, (rows, slice(0, left.shape[1])))
-    two = call.part(right, (slice(0, right.shape[0]), columns))
+    *outer, rows, columns = box
+    one = call.part(left, (*outer, rows, slice(0, left.shape[-1])))
+    two = call.part(right, (*outer, slice(0, right.shape[-2]), columns))
     part = [slice(0, 1) if n == 1 else at for n, at in zip(bias.shape, box[-len(bias.shape) :], strict=True)]
     found = call.reals.dot(*matrices(one, two))
     added = call.part(bias, part)
@@ -60,6 +61,19 @@ def _shape_of_product(operands: Sequence[HostTensor], arguments: Mapping[str, An
     return _rows(left, right.shape[-1], right)
 
 
+def _shape_of_sum(operands: Sequence[HostTensor], arguments: Mapping[str, Any]) -> tuple[int, ...]:
+    if arguments:
+        raise Unreadable("a product that is added to a tensor with factors of both is not read")
+    bias, left, right = operands
+    rank = len(left.shape)
+    if len(right.shape) != rank or left.shape[:-2] != right.shape[:-2] or not 0 < len(bias.shape) <= rank:
+        raise Wrong("type", f"a product of shapes {list(left.shape)} and {list(right.shape)} is added")
+    shape = _shape_of_product(operands, arguments)
+    if any(n not in (1, size) for n, size in zip(bias.shape, shape[-len(bias.shape) :], strict=True)):
+        raise Wrong("type", f"a tensor of shape {list(bias.shape)} is added to a product of shape {list(shape)}")
+    return shape
+
+
 def _shape_of_linear(operands: Sequence[HostTensor], arguments: Mapping[str, Any]) -> tuple[int, ...]:
     return (*operands[0].shape[:-1], operands[1].shape[0])
 
@@ -69,6 +83,7 @@ READINGS: Mapping[str, Reading] = {
     "torch.mm": _MM,
     "torch.bmm": _MM,
     "torch.matmul": _MM,
-    "torch.addmm": Reading(("bias", "input", "other"), 3, _shape_of_product, _addmm),
+    "torch.addmm": Reading(("bias", "input", "other"), 3, _shape_of_sum, _added),
+    "torch.baddbmm": Reading(("bias", "input", "other"), 3, _shape_of_sum, _added),
     "torch.nn.functional.linear": Reading(("input", "weight", "bias"), 3, _shape_of_linear, _linear),
 }

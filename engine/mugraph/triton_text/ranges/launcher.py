@@ -169,6 +169,10 @@ class LauncherReading:
             case "torch.mm" | "torch.bmm" | "torch.matmul":
                 left, right = arguments[0].shape, arguments[1].shape
                 return self._computed(name, arguments[:2], (*left[:-1], right[-1]), left[-1] == right[-2], named)
+            case "torch.addmm" if len(arguments) == 3 and not named.keys() - {"out"}:
+                bias, left, right = (one.shape for one in arguments)
+                fits = left[-1] == right[-2] and bias == (right[-1],)
+                return self._computed(name, arguments, (*left[:-1], right[-1]), fits, named)
             case "torch.nn.functional.linear":
                 x, weight = arguments[0].shape, arguments[1].shape
                 return self._computed(name, arguments, (*x[:-1], weight[0]), x[-1] == weight[1], named)

@@ -1,4 +1,4 @@
-"""PyTorch's convolution as a pre-defined kernel: the product of a windowed tensor and a weight.
+"""PyTorch's convolution as a pre-defined kernel: the product of a windowed tensor and a weight, maybe with a bias.
 
 cuDNN's kernels for the tensor cores read and write channels last. Of a tensor in the usual order it turns operands and
 result around itself, in kernels of their own; so channels last is computed with where the next kernel reads it.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from math import prod
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.library.call import LibraryCall, Product, View, dense, held_bytes
+from mugraph.ir.library.call import LibraryCall, Product, View, dense, held_bytes, vector_of
 from mugraph.ir.library.record import Orders, PredefinedKernel, lone_product
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
@@ -69,7 +69,7 @@ def match(block: BlockGraph) -> LibraryCall | None:
     if product is None or not (product.left.windows or product.right.windows):
         return None
     x, weight = (product.left, product.right) if product.left.windows else (product.right, product.left)
-    out, over, sizes = product.out, product.over, block.sizes
+    out, over, sizes, bias = product.out, product.over, block.sizes, product.bias
     rank = len(weight.dims) - 2
     channel = len(x.dims) - rank - 1
     if not 1 <= rank <= 3 or channel not in (0, 1) or weight.windows or out.windows:
@@ -98,6 +98,9 @@ def match(block: BlockGraph) -> LibraryCall | None:
     last = channel == 1 and rank in _FORMATS and out.axes == _channels_last(x, weight) != _axes(x, weight)
     if over != frozenset((*c, *taps)) or not (last or out.axes == _axes(x, weight)):
         return None
+    added = vector_of(bias, weight.dims[0], sizes) if bias is not None else None
+    if bias is not None and added is None:
+        return None
     shapes = [tensor.shape(sizes) for tensor in (x, weight, out)]
     positions = [prod(sizes[axis] for axis in _at(x, dim)) for dim in range(channel + 1, len(x.dims))]
     batch = x.shape(sizes)[:channel]
@@ -107,16 +110,20 @@ def match(block: BlockGraph) -> LibraryCall | None:
     strides, pads, dilations = zip(*((window.stride, window.pad, window.dilation) for window in steps), strict=True)
     shape = (*batch, shapes[1][0], *positions)
     turns = out.dtype in ("f16", "bf16") and not _is_channels_last(x) and prod(shapes[1][1:]) > prod(shapes[1][1:2])
-    operands, result = (View.whole(x, sizes), View.whole(weight, sizes)), View.whole(out, sizes)
+    operands = (View.whole(x, sizes), View.whole(weight, sizes), *([added] if added is not None else []))
+    result, steps_of = View.whole(out, sizes), (str(strides), str(pads), str(dilations))
+    copied = (prod(shapes[0]) + (0 if last else prod(shape))) if turns else 0
+    # PyTorch adds the bias in a kernel of its own; its own kernels for a channel at a time start with it.
+    copied += prod(shape) if added is not None and (groups == 1 or depth > prod(shapes[1][2:])) else 0
     return LibraryCall(
         f"torch.conv{rank}d",
         operands,
         View(out, shape, dense(shape), shapes[2]),
         (per_group,),
         moved=held_bytes((*operands, result)),
-        arguments=("None", str(strides), str(pads), str(dilations), *((str(groups),) if groups > 1 else ())),
+        arguments=(*(() if added is not None else ("None",)), *steps_of, *((str(groups),) if groups > 1 else ())),
         allocates=True,
-        copied=(prod(shapes[0]) + (0 if last else prod(shape))) if turns else 0,
+        copied=copied,
         tf32="cudnn" if product.tf32 == "cudnn" else "",
         format=_FORMATS[rank] if last else "",
     )

@@ -12,7 +12,7 @@ from math import prod
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.dtypes import COMPUTED, ELEMENTS
-from mugraph.ir.library.call import LibraryCall, Product, View, held_bytes, view_of
+from mugraph.ir.library.call import LibraryCall, Product, View, held_bytes, vector_of, view_of
 from mugraph.ir.library.record import PredefinedKernel
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Sizes, Tensor
@@ -99,7 +99,7 @@ def match(block: BlockGraph) -> LibraryCall | None:
     scales = _scales(found, rows, columns, sizes)
     if first is None or second is None or third is None or scales is None:
         return None
-    biases = () if found.bias is None else (_bias(found.bias, columns, sizes),)
+    biases = () if found.bias is None else (vector_of(found.bias, columns, sizes),)
     if None in biases:
         return None
     operands = (first, second, *scales, *(one for one in biases if one is not None))
@@ -150,14 +150,6 @@ def _scales(found: _Scaled, rows: list[str], columns: list[str], sizes: Sizes) -
     first = _matrix(one, (rows, []), (1, 1), sizes)
     second = _matrix(other, ([], columns), (1, 1), sizes)
     return (first, second) if first is not None and second is not None else None
-
-
-def _bias(bias: Tensor, columns: list[str], sizes: Sizes) -> View | None:
-    """None where it is no dense vector."""
-    view = view_of(bias, ([], columns), sizes) if {*bias.axes} == {*columns} else None
-    if view is None or view.strides[1] != 1:
-        return None
-    return View(bias, view.shape[1:], view.strides[1:], view.own_shape)
 
 
 KERNEL = PredefinedKernel(match)

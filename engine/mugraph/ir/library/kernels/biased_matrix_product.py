@@ -1,0 +1,62 @@
+"""A product of two tensors as they lie in memory, and a tensor that is added to it: `torch.addmm` or `torch.baddbmm`.
+
+Of a vector along the columns that is free: cuBLASLt adds it to what it writes. Anything else PyTorch copies to where
+the result goes, and cuBLAS adds the product to it.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.library.call import LibraryCall, View, held_bytes, vector_of, view_of
+from mugraph.ir.library.record import Matrices, PredefinedKernel, lone_product, matrices_of
+from mugraph.ir.ops import Tf32
+from mugraph.ir.tensors import Sizes, Tensor
+
+
+def match(block: BlockGraph) -> LibraryCall | None:
+    product = lone_product(block)
+    if product is None or product.bias is None:
+        return None
+    found = matrices_of(product, block.sizes)
+    bias = _bias(product.bias, found, block.sizes) if found is not None else None
+    if found is None or bias is None:
+        return None
+    is_free = len(bias.shape) == 1 and _takes_a_vector(found)
+    tf32: Tf32 = "cublas" if product.tf32 == "cublas" else ""
+    return LibraryCall(
+        "torch.baddbmm" if found.has_batch else "torch.addmm",
+        (bias, found.left, found.right),
+        found.out,
+        (found.product,),
+        held_bytes((bias, found.left, found.right, *([] if is_free else [found.out]), found.out)),
+        copied=0 if is_free else prod(found.out.shape),
+        tf32=tf32,
+    )
+
+
+def _takes_a_vector(found: Matrices) -> bool:
+    """Does PyTorch ask cuBLASLt, which adds a vector as it writes (isInputCompliesAddmmCudaLt)?"""
+    of = found.product
+    return not found.has_batch and found.out.is_dense and of.depth > 1 and of.columns > 1
+
+
+def _bias(bias: Tensor, found: Matrices, sizes: Sizes) -> View | None:
+    """As it is given to the call, which repeats it along dimensions that it lacks. None where it has a part of one."""
+    if bias.windows:
+        return None
+    own = {axis for axis in bias.axes if sizes[axis] > 1}
+    if own and (vector := vector_of(bias, found.columns, sizes)) is not None:
+        return vector
+    batch = tuple(axis for axis in found.out.tensor.axes if axis not in (*found.rows, *found.columns))
+    groups: list[list[str]] = []
+    for whole in ((batch,) if found.has_batch else ()) + (found.rows, found.columns):
+        axes = [axis for axis in whole if sizes[axis] > 1]
+        groups.append([axis for axis in axes if axis in own])
+        if groups[-1] not in ([], axes):
+            return None
+    return view_of(bias, groups, sizes)
+
+
+KERNEL = PredefinedKernel(match)

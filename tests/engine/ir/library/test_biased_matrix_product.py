@@ -1,0 +1,134 @@
+"""A product and a tensor that is added to it as one call of PyTorch: what is one, what only looks like one, and that the
+call computes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+import torch.nn.functional as F
+from mugraph.codegen.lower import lower_kernels
+from mugraph.ir.library import library_call
+from mugraph.optimizer.nodes import LIBRARY
+from mugraph.search.direct import as_block
+from mugraph.search.schedules.cost import estimate_call_us
+from mugraph.targets import TARGETS
+from mugraph.verification.float_test import FloatTester
+
+from tests.engine.ir.library.calls import Made, call_of, check_call, check_graph, program_of
+
+H100 = TARGETS["h100"]
+
+
+def of(x: tuple[int, ...], w: tuple[int, ...], b: tuple[int, ...]) -> dict[str, torch.Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    return {n: torch.randn(s, generator=generator).half() for n, s in zip("xwb", (x, w, b), strict=True)}
+
+
+def linear(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return F.linear(x, w, b)
+
+
+def added(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return x @ w + b
+
+
+VECTOR, COPIED = "free", "copied"
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "shown", "cost"),
+    [
+        (linear, ((2, 5, 8), (16, 8), (16,)), "torch.addmm(b, x.view(10, 8), w.mT)", VECTOR),
+        (linear, ((5, 8), (16, 8), (16,)), "torch.addmm(b, x, w.mT)", VECTOR),
+        (lambda x, w, b: (x @ w + b.float()).to(x.dtype), ((5, 8), (8, 16), (16,)), "torch.addmm(b, x, w)", VECTOR),
+        (lambda x, w, b: b + x @ w, ((5, 8), (8, 16), (16,)), "torch.addmm(b, x, w)", VECTOR),
+        (added, ((5, 8), (8, 16), (1, 16)), "torch.addmm(b.view(16), x, w)", VECTOR),
+        (added, ((5, 8), (8, 16), (5, 1)), "torch.addmm(b, x, w)", COPIED),
+        (added, ((5, 8), (8, 16), (1, 1)), "torch.addmm(b, x, w)", COPIED),
+        (added, ((5, 8), (8, 16), (5, 16)), "torch.addmm(b, x, w)", COPIED),
+        (lambda x, w, b: (x @ w).T + b, ((5, 8), (8, 16), (5,)), None, COPIED),
+        (added, ((5, 8), (8, 1), (1,)), None, COPIED),
+        (added, ((2, 5, 8), (2, 8, 16), (2, 5, 16)), "torch.baddbmm(b, x, w)", COPIED),
+        (added, ((2, 5, 8), (2, 8, 16), (16,)), "torch.baddbmm(b, x, w)", COPIED),
+        (added, ((2, 5, 8), (2, 8, 16), (2, 1, 1)), "torch.baddbmm(b, x, w)", COPIED),
+        (added, ((2, 5, 8), (2, 8, 16), (5, 16)), "torch.baddbmm(b.view(1, 5, 16), x, w)", COPIED),
+        (lambda x, w, b: x @ w + x, ((8, 8), (8, 8), (8,)), None, COPIED),
+    ],
+    ids=["rows in two dimensions", "linear", "sum in float32", "bias first", "one row", "a column", "a number", "a matrix", "turned",
+         "one column", "batch", "batch, vector", "batch, numbers", "batch, one matrix", "an operand"],
+)  # fmt: skip
+def test_the_call_computes_what_the_code_does(
+    function: Made, shapes: tuple[tuple[int, ...], ...], shown: str | None, cost: str
+) -> None:
+    tensors = of(*shapes)
+    call = call_of(function, tensors)
+    assert call is not None
+    assert shown is None or call.shown == shown
+    assert call.copied == (0 if cost == VECTOR else function(**tensors).numel())
+    if "_2" not in call.shown:  # a tensor that is loaded twice has two names there
+        check_call(call, function, tensors)
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (lambda x, w, b: x @ w - b, ((5, 8), (8, 16), (16,))),
+        (lambda x, w, b: x @ w * b, ((5, 8), (8, 16), (16,))),
+        (lambda x, w, b: x @ w + 2 * b, ((5, 8), (8, 16), (16,))),
+        (lambda x, w, b: x @ w + b + b.sum(), ((5, 8), (8, 16), (16,))),
+        (lambda x, w, b: x @ w + 1.0, ((5, 8), (8, 16), (16,))),
+        (lambda x, w, b: F.relu(x @ w + b), ((5, 8), (8, 16), (16,))),
+        (lambda x, w, b: F.relu(x @ w) + b, ((5, 8), (8, 16), (16,))),
+        (lambda x, w, b: x @ w + x @ w, ((5, 8), (8, 16), (16,))),
+        (added, ((5, 8), (8, 16), (3, 5, 16))),
+        (lambda x, w, b: (x @ w).view(5, 4, 4) + b, ((5, 8), (8, 16), (4, 1))),
+        (lambda x, w, b: torch.addmm(b, x, w, beta=0.5), ((5, 8), (8, 16), (5, 16))),
+        (lambda x, w, b: (x.float() @ w.float() + b).half(), ((5, 8), (8, 16), (16,))),
+    ],
+    ids=["taken away", "times", "twice the bias", "two", "a constant", "then relu", "after relu", "two products",
+         "more dimensions", "part of the columns", "beta", "in float32"],
+)  # fmt: skip
+def test_what_is_something_else_is_none(function: Made, shapes: tuple[tuple[int, ...], ...]) -> None:
+    call = call_of(function, of(*shapes))
+    assert call is None or "add" not in call.function
+
+
+def test_a_bias_of_another_type_is_none() -> None:
+    block = as_block(program_of(linear, of((5, 8), (16, 8), (16,))))
+    assert library_call(block) is not None
+    tensors = tuple(replace(t, dtype="f32") if t.name == "b" else t for t in block.tensors)
+    assert library_call(replace(block, tensors=tensors)) is None
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "wrong"),
+    [
+        (linear, ((32, 64), (48, 64), (48,)), [("addmm(b, ", "mm("), ("w.mT", "w"), ("b, x", "x, b")]),
+        (added, ((32, 32), (32, 32), (32, 32)), [("b, x, w", "b, w, x"), ("b, x, w", "b.mT, x, w"), ("b, x", "x, b")]),
+        (added, ((32, 64), (64, 32), (32, 1)), [("addmm(b,", "addmm(b.view(32),")]),
+        (added, ((2, 32, 64), (2, 64, 48), (2, 1, 48)), [("baddbmm(b, ", "bmm(")]),
+    ],
+    ids=["linear", "matrix", "column", "batch"],
+)
+def test_a_graph_with_it_is_verified(
+    function: Made, shapes: tuple[tuple[int, ...], ...], wrong: list[tuple[str, str]], tester: FloatTester
+) -> None:
+    program = program_of(function, of(*shapes))
+    check_graph(program, *wrong)
+    tested = tester.test_kernel(lower_kernels([(as_block(program), LIBRARY)]), program, seed=3)
+    assert tested.passed, tested.reason
+
+
+def test_a_vector_costs_nothing_and_a_matrix_a_copy() -> None:
+    def us(function: Made, b: tuple[int, ...]) -> float:
+        shapes = {"x": (1024, 1024), "w": (1024, 1024), "b": b}
+        given = {name: torch.empty(s, dtype=torch.float16, device="meta") for name, s in shapes.items()}
+        call = call_of(function, given)
+        assert call is not None
+        return estimate_call_us(call, H100)
+
+    alone, vector, matrix = us(lambda x, w, b: x @ w, (1,)), us(added, (1024,)), us(added, (1024, 1024))
+    assert alone <= vector < 1.01 * alone
+    assert matrix > alone + 2.0  # a kernel more
