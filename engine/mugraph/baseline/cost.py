@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from math import ceil, prod
 
 from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.fused import fused, joined, with_attentions
-from mugraph.baseline.launches import Launch, Values, held_bytes, launches
+from mugraph.baseline.launches import Launch, Values, held_bytes, launches, row_launch
 from mugraph.baseline.rates import Rates, fitted
 from mugraph.ir.calls import Call, operands
 from mugraph.ir.dtypes import itemsize
@@ -116,6 +117,18 @@ def attention_us(products: Sequence[Product], moved: int, dtype: str, target: Ta
     rates = fitted().rates
     memory = moved / (target.bandwidth * rates.library)
     return rates.kernel_us + max(memory, _attention_us(products, dtype, rates, target, causal=False))
+
+
+def rows_us(function: str, moved: int, written: int, row: int, functions: int, target: Target) -> float:
+    """Of a kernel of PyTorch's that reduces rows and answers with rows as long, its start and end included.
+
+    function: by its name in PyTorch
+    moved:    bytes read and written, of which `written` are
+    row:      bytes of one. functions: as of a Launch
+    """
+    launch = row_launch(function.rsplit(".", 1)[-1], {0: moved - written}, {1: written}, row)
+    rates = fitted().rates
+    return rates.kernel_us + launch_us(replace(launch, functions=functions), (), rates, target, compiled=False)
 
 
 def copy_us(size: int, target: Target, scattered: int = 0) -> float:

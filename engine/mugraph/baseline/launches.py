@@ -265,15 +265,19 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
         yield replace(launch, work="product", products=(_product(call, values),), dims=dims)
     else:
         if name in _REDUCTIONS or name in _PASSES:
-            row = _row(call, values)
-            again = _AGAIN.get(name, 0) if row > LONG_ROW else 0
-            read = {value: size * (1 + again) for value, size in reads.items()}
-            turns = 1 + _AGAIN[name] if name in _ALONE else 0
-            yield replace(launch, work="reduction", reads=read, row=row, turns=turns)
+            found = row_launch(name, reads, writes, _row(call, values))
+            yield replace(launch, work="reduction", reads=found.reads, row=found.row, turns=found.turns)
         else:
             yield launch
         for _ in range(_PASSES.get(name, 1) - 1):
             yield Launch("elementwise", {**writes}, writes, dtype=dtype)
+
+
+def row_launch(name: str, reads: Mapping[int, int], writes: Mapping[int, int], row: int) -> Launch:
+    """Of a call that reduces rows. row: bytes of one"""
+    again = _AGAIN.get(name, 0) if row > LONG_ROW else 0
+    read = {value: size * (1 + again) for value, size in reads.items()}
+    return Launch("reduction", read, writes, row=row, turns=1 + _AGAIN[name] if name in _ALONE else 0)
 
 
 _WRITTEN_PARTS = frozenset({"setitem", "index_copy", "copy"})

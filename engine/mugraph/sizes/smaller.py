@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
@@ -23,6 +24,8 @@ def smaller(program: TensorProgram, whole: Sequence[tuple[BlockGraph, Schedule]]
     groups = program.varying_together
     together = [{a for a in group if program.sizes[a] == size} for group in groups for size in sizes]
     together = [axes for axes in together if axes]
-    kernels = reduced_kernels(whole, largest_tile=tile, together=together)
+    calls = [library_call(block) for block, schedule in whole if schedule.library]
+    counted = {axis for call in calls if call is not None for axis in call.counted}
+    kernels = reduced_kernels(whole, largest_tile=tile, together=together, kept=counted)
     small = resize(program, program_sizes(program, kernels))
     return summing_as_at_full_size(small, kernels, program, whole)

@@ -10,6 +10,7 @@ from math import inf
 from mugraph.events import Another, Better, Considered, Event, FirstHit, Searching, Working
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.drawing.words import grid_words, launch_words, loop_words
+from mugraph.ir.library import library_call
 from mugraph.ir.mugraph import GraphKernel
 
 _LEAST_GAIN = 0.999
@@ -127,9 +128,10 @@ def _words(candidate: Candidate) -> str:
 
 
 def _kernel_words(candidate: Candidate) -> str:
-    """`grid n/64, b/16: 64 blocks; for h: 4 × 256; 4 warps, 3 stages`, or `library product`."""
+    """`grid n/64, b/16: 64 blocks; for h: 4 × 256; 4 warps, 3 stages`, or `library mm`."""
     block, schedule = candidate.block, candidate.schedule
     if schedule.library:
-        return "library product"
+        call = library_call(block)
+        return f"library {call.function.rsplit('.', 1)[-1] if call is not None else 'kernel'}"
     loops = [loop_words(axis, block, schedule) for axis in schedule.loops]
     return "; ".join([grid_words(GraphKernel(block.name, block, schedule)), *loops, launch_words(schedule)])

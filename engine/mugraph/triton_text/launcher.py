@@ -301,7 +301,7 @@ class LauncherRun:
         reading = CALLS[name]
         given = dict(zip(reading.parameters, arguments, strict=False)) | dict(named)
         out = given.pop("out", None)
-        operands = tuple(given.pop(one, None) for one in reading.parameters[: reading.tensors])
+        operands = tuple(given.pop(one, None) for one in reading.operands or reading.parameters[: reading.tensors])
         while operands and operands[-1] is None:
             operands = operands[:-1]
         if not operands or not all(isinstance(one, HostTensor) for one in operands):

@@ -28,6 +28,9 @@ MOST = 4
 COMPUTING = [kind for kind in Kind if kind.is_elementwise or kind.reduces or kind.scans]
 LIBRARY = {
     "biased_matrix_product": r"torch\.b?addb?mm\b",
+    "layer_norm": r"torch\.nn\.functional\.layer_norm\b",
+    "rms_norm": r"torch\.nn\.functional\.rms_norm\b",
+    "softmax": r"torch\.softmax\b",
     "convolution": r"convolution|\bconv(\d?d)?\b",
     "matrix_product": r"torch\.b?mm\b",
     "scaled_dot_product_attention": r"scaled_dot_product_attention",

@@ -79,6 +79,10 @@ class LibraryCall:
     copied:    elements of its operands and its result that other kernels copy
     tf32:       the setting by which it computes what is float32 on the tensor cores; "" where that is not set, or
                 another one than the program's is asked
+    keywords:   names of the arguments that the operands after the first are, where they are given by name
+    row:        of a call that reduces rows: bytes of one; it has no products then
+    functions:  exponentials and the like that such a call computes
+    counted:    axes whose sizes the block graph has as numbers, as of a mean: at another size it is another one
     format:     PyTorch's name of the memory format that it reads its first operand in and answers in ("" is the usual
                 one): channels last
     """
@@ -95,11 +99,15 @@ class LibraryCall:
     is_particular: bool = False
     copied: int = 0
     tf32: Tf32 = ""
+    keywords: tuple[str, ...] = ()
+    row: int = 0
+    functions: int = 0
+    counted: tuple[str, ...] = ()
     format: str = ""
 
     def text(self, names: Mapping[str, str]) -> str:
         """names: of the variables that hold the tensors."""
-        operands = [view.text(names[view.tensor.name]) for view in self.operands]
+        operands = self._given([view.text(names[view.tensor.name]) for view in self.operands])
         out = names[self.out.tensor.name]
         if not self.allocates:
             return f"{self._call([*operands, *self.arguments, f'out={self.out.text(out)}'])}"
@@ -122,7 +130,12 @@ class LibraryCall:
     @property
     def shown(self) -> str:
         """For a person, by the tensors' own names; where it is written to is said beside it."""
-        return self._call([*(view.text(view.tensor.name) for view in self.operands), *self.arguments])
+        return self._call([*self._given([view.text(view.tensor.name) for view in self.operands]), *self.arguments])
+
+    def _given(self, operands: list[str]) -> list[str]:
+        """By position, or by name."""
+        names = ("", *self.keywords) if self.keywords else ("",) * len(operands)
+        return [f"{name}={text}" if name else text for name, text in zip(names, operands, strict=False)]
 
     def _call(self, arguments: Sequence[str]) -> str:
         return f"{self.function}({', '.join(arguments)})"

@@ -41,11 +41,13 @@ def reduced_kernels(
     largest_tile: int = 32,
     whole: int = WHOLE,
     together: Sequence[Collection[str]] = (),
+    kept: Collection[str] = (),
 ) -> list[tuple[BlockGraph, Schedule]]:
     """As `reduced`, for kernels that run one after the other: an axis has one size in all of them, the largest that one
     of them needs to keep two of its tiles (and the whole axis that another one sums is cut down to that).
 
-    together: axes that are of one size, and stay so"""
+    together: axes that are of one size, and stay so
+    kept: axes that keep their sizes"""
     if largest_tile < 16:
         raise ValueError(f"largest_tile is {largest_tile}; products need 16.")
     tiled: dict[str, int] = {}
@@ -57,7 +59,7 @@ def reduced_kernels(
                 held[axis] = _whole(size, whole)
             else:
                 tiled[axis] = max(tiled.get(axis, 0), _tiled(size, tile, min(tile, largest_tile)))
-    sizes = {**held, **tiled}
+    sizes = {**held, **tiled, **{axis: n for block, _ in kernels for axis, n in block.sizes.items() if axis in kept}}
     for alike in together:
         sizes.update(dict.fromkeys(known := sizes.keys() & alike, max((sizes[axis] for axis in known), default=0)))
     for block, _ in kernels:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mugraph.ir.block import Candidate, Schedule
-from mugraph.ir.library import library_call
+from mugraph.ir.block import Candidate
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.search.direct import as_block
 from mugraph.search.kernel_graphs.chain import Apart, chained
-from mugraph.search.kernel_graphs.parts import by_estimate
+from mugraph.search.kernel_graphs.parts import by_estimate, by_library
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram
-from mugraph.search.schedules.cost import estimate_call_us
 from mugraph.search.schedules.sizes import ScheduleLimits
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.search.topologies.frame import check
@@ -67,13 +65,11 @@ def _called(
     scales for one, and with more. What costs nothing besides is taken."""
     found: list[tuple[str, Candidate]] = []
     while value not in program.outputs:
-        block = as_block(subprogram(program, [value], [], stored))
-        call = library_call(block)
-        if call is not None:
-            us = estimate_call_us(call, target)
-            found = [one for one in found if one[1].estimate_us < us / _AS_LONG]
-            found.append((value, Candidate(block, Schedule((), library=True), us)))
-        elif found:
+        calls = by_library(subprogram(program, [value], [], stored), target)
+        for call in calls:
+            found = [one for one in found if one[1].estimate_us < call.estimate_us / _AS_LONG]
+            found.append((value, call))
+        if found and not calls:
             break
         users = [op for op in program.ops if value in op.inputs]
         if len(users) != 1 or not users[0].kind.is_elementwise:

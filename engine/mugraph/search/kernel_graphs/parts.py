@@ -60,10 +60,7 @@ class PartTask:
         candidates."""
         program, target = self.program, self.target
         found = kernel_candidates(self._blocks(cancelled, alike or Alike()), target, _LIMITS, _MOST, over=cancelled)
-        call = library_call(block := as_block(program))
-        if call is not None:
-            found.append(Candidate(block, Schedule((), library=True), estimate_call_us(call, target)))
-        return Solved(by_estimate(found))
+        return Solved(by_estimate([*found, *by_library(program, target)]))
 
     def _blocks(self, cancelled: Callable[[], bool], alike: Alike) -> list[BlockGraph]:
         """Topologies; of several outputs those of each laid over one another."""
@@ -78,6 +75,12 @@ class PartTask:
             return [found.block for found in search.run()]
         except NotSearchable:
             return []
+
+
+def by_library(program: TensorProgram, target: Target) -> list[Candidate]:
+    """A library's kernel for all of it, if there is one."""
+    call = library_call(block := as_block(program))
+    return [Candidate(block, Schedule((), library=True), estimate_call_us(call, target))] if call is not None else []
 
 
 class Workers(Protocol):

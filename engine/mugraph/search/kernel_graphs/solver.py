@@ -9,7 +9,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.renaming import Names, Renaming, key_of
 from mugraph.search.alike import Alike
 from mugraph.search.direct import as_block
-from mugraph.search.kernel_graphs.parts import PartTask, Solved, Workers, by_estimate
+from mugraph.search.kernel_graphs.parts import PartTask, Solved, Workers, by_estimate, by_library
 from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.kernel_graphs.vain import is_in_vain
 from mugraph.search.schedules.cost import least_us
@@ -65,7 +65,7 @@ class Solver:
             renaming = Renaming(old, names)
             return Solved(tuple(renaming.candidate(candidate) for candidate in solved.candidates))
         if is_in_vain(program):
-            return Solved(())
+            return Solved(tuple(by_library(program, self._target)))
         self.searched += 1
         solved = self._solved(program, key, names)
         if not self._cancelled():  # what was cut short is not what there is

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, prod
 
-from mugraph.baseline.cost import CHANNELS_LAST, attention_us, copy_us, products_us
+from mugraph.baseline.cost import CHANNELS_LAST, attention_us, copy_us, products_us, rows_us
 from mugraph.baseline.rates import fitted
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.dtypes import ITEMSIZE
@@ -199,6 +199,9 @@ def estimate_call_us(call: LibraryCall, target: Target) -> float:
     dtype = call.out.tensor.dtype
     if call.has_softmax:
         us = attention_us(call.products, call.moved, dtype, target)
+    elif call.row:
+        written = ITEMSIZE[dtype] * prod(call.out.shape)
+        us = rows_us(call.function, call.moved, written, call.row, call.functions, target)
     else:
         us = products_us(call.products, call.moved, call.dtype or dtype, target, tf32=call.tf32)
         # The copy of its operand is counted.

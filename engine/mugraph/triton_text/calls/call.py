@@ -156,7 +156,7 @@ def of_one_kind(operands: Sequence[HostTensor], arguments: Mapping[str, Any]) ->
 @dataclass(frozen=True)
 class Reading:
     """
-    parameters: of the call, in order; the first `tensors` are operands
+    parameters: of the call, in order; the first `tensors` are operands, or those that `operands` names
     shape:      of the result, from the operands and the other arguments
     compute:    a part of the result
     kind:       the type of the result's elements; raises Unreadable or Wrong where the operands' types do not fit
@@ -170,3 +170,4 @@ class Reading:
     planes: bool = False
     copies: bool = False
     kind: Callable[[Sequence[HostTensor], Mapping[str, Any]], str] = of_one_kind
+    operands: tuple[str, ...] = ()

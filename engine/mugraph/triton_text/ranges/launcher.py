@@ -173,6 +173,8 @@ class LauncherReading:
                 bias, left, right = (one.shape for one in arguments)
                 fits = left[-1] == right[-2] and bias == (right[-1],)
                 return self._computed(name, arguments, (*left[:-1], right[-1]), fits, named)
+            case "torch.softmax" if arguments[1:] == (-1,) or arguments[1:] == [-1]:
+                return self._computed(name, arguments[:1], arguments[0].shape, True, named)
             case "torch.nn.functional.linear":
                 x, weight = arguments[0].shape, arguments[1].shape
                 return self._computed(name, arguments, (*x[:-1], weight[0]), x[-1] == weight[1], named)

@@ -1,0 +1,35 @@
+"""Rows less their mean over the root of their variance, maybe with a weight and a bias:
+`torch.nn.functional.layer_norm` over the last dimensions.
+
+PyTorch keeps the statistics in float32, whatever the type.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.library.call import LibraryCall
+from mugraph.ir.library.forms import Form
+from mugraph.ir.library.record import PredefinedKernel
+from mugraph.ir.library.rows import Rows, normed, rows_of
+
+
+def _standardized(rows: Rows, eps: Fraction) -> Form:
+    forms, (x, _) = rows.forms, rows.x
+    centred = forms.add(x, forms.mul(forms.constant(-1.0), rows.mean(x)))
+    variance = rows.mean(forms.mul(centred, centred))
+    return forms.div(centred, forms.sqrt(forms.add(variance, forms.number(eps))))
+
+
+def match(block: BlockGraph) -> LibraryCall | None:
+    rows = rows_of(block, lambda op: op.kind.primitive == "sqrt", vectors=2)
+    found = normed(rows, _standardized) if rows is not None else None
+    if found is None:
+        return None
+    rows, eps = found
+    arguments = f"normalized_shape=({rows.length},)", f"eps={float(eps)!r}"
+    return rows.call("torch.nn.functional.layer_norm", arguments, ("weight", "bias"), is_sized=True)
+
+
+KERNEL = PredefinedKernel(match)

@@ -1,0 +1,32 @@
+"""Rows over the root of their mean square, maybe with a weight: `torch.nn.functional.rms_norm` over the last dimensions.
+
+PyTorch keeps the mean square in float32, whatever the type.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from mugraph.ir.block import BlockGraph
+from mugraph.ir.library.call import LibraryCall
+from mugraph.ir.library.forms import Form
+from mugraph.ir.library.record import PredefinedKernel
+from mugraph.ir.library.rows import Rows, normed, rows_of
+
+
+def _over_its_root(rows: Rows, eps: Fraction) -> Form:
+    forms, (x, _) = rows.forms, rows.x
+    return forms.div(x, forms.sqrt(forms.add(rows.mean(forms.mul(x, x)), forms.number(eps))))
+
+
+def match(block: BlockGraph) -> LibraryCall | None:
+    rows = rows_of(block, lambda op: op.kind.primitive == "sqrt", vectors=1)
+    found = normed(rows, _over_its_root) if rows is not None else None
+    if found is None:
+        return None
+    rows, eps = found
+    arguments = f"normalized_shape=({rows.length},)", f"eps={float(eps)!r}"
+    return rows.call("torch.nn.functional.rms_norm", arguments, ("weight",), is_sized=True)
+
+
+KERNEL = PredefinedKernel(match)
