@@ -167,7 +167,7 @@ def _rows_alone_us(launch: Launch, rates: Rates, target: Target) -> float:
         return 0.0
     rows = max(launch.writes.values(), default=0) / launch.row
     waves = max(1.0, rows / (_BLOCKS * target.processors))
-    return waves * launch.turns * rates.row_us * launch.row / 2048
+    return waves * launch.turns * launch.share * rates.row_us * launch.row / 2048
 
 
 def _functions_us(launch: Launch, rates: Rates, target: Target) -> float:

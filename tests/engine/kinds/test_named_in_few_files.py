@@ -27,6 +27,7 @@ ENGINE = Path(mugraph.__file__).parent
 MOST = 4
 COMPUTING = [kind for kind in Kind if kind.is_elementwise or kind.reduces or kind.scans]
 LIBRARY = {
+    "activated_matrix_product": r"\b_addmm_activation\b",
     "biased_matrix_product": r"torch\.b?addb?mm\b",
     "layer_norm": r"torch\.nn\.functional\.layer_norm\b",
     "rms_norm": r"torch\.nn\.functional\.rms_norm\b",

@@ -76,6 +76,7 @@ class LibraryCall:
     has_softmax: between the products
     dtype:     that is multiplied, where it is another one than the result's
     is_particular: it takes some sizes and not others
+    fuses:      it does at once what the user's code calls PyTorch several times for
     copied:    elements of its operands and its result that other kernels copy
     tf32:       the setting by which it computes what is float32 on the tensor cores; "" where that is not set, or
                 another one than the program's is asked
@@ -97,6 +98,7 @@ class LibraryCall:
     has_softmax: bool = False
     dtype: DType | None = None
     is_particular: bool = False
+    fuses: bool = False
     copied: int = 0
     tf32: Tf32 = ""
     keywords: tuple[str, ...] = ()

@@ -37,7 +37,10 @@ class PredefinedKernel:
 
 @dataclass(frozen=True, slots=True)
 class LoneProduct:
-    """A DOT of two loaded tensors, stored as it is, in one type throughout. bias: a loaded tensor that is added first"""
+    """A DOT of two loaded tensors, stored as it is, in one type throughout.
+
+    bias: a loaded tensor that is added before
+    """
 
     left: Tensor
     right: Tensor

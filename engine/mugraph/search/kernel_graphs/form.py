@@ -14,7 +14,7 @@ from mugraph.search.kernel_graphs.chain import Apart, chained
 from mugraph.search.kernel_graphs.expected import Remainders
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.partitions import Options, Part, Partition, Partitions
-from mugraph.search.kernel_graphs.parts import Solved, by_estimate
+from mugraph.search.kernel_graphs.parts import Solved, by_estimate, is_what_the_code_runs
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
 from mugraph.search.schedules.cost import estimate_call_us
@@ -119,8 +119,7 @@ class Form:
         chains = [best]
         for at, choice in enumerate(renamed):
             chains += [[*best[:at], other, *best[at + 1 :]] for other in choice[1:]]
-        # Library kernels alone are what the user's code runs already.
-        kept = [chain for chain in chains if not all(one.schedule.library for one in chain)]
+        kept = [chain for chain in chains if not is_what_the_code_runs(chain)]
         return by_estimate(chained(chain) for chain in kept)
 
     def _options(self, part: Part) -> Options:

@@ -14,7 +14,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.search.direct import as_block
 from mugraph.search.kernel_graphs.chain import Apart, chained
-from mugraph.search.kernel_graphs.parts import by_estimate, by_library
+from mugraph.search.kernel_graphs.parts import by_estimate, by_library, is_what_the_code_runs
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram
 from mugraph.search.schedules.sizes import ScheduleLimits
@@ -54,7 +54,8 @@ def _in_order(program: TensorProgram, target: Target, kernels: int, choice: int,
         apart = Apart({tensor.name for tensor in (*program.tensors, *stored.values())}, set(program.sizes))
         rest = subprogram(program, tuple(program.outputs), [value for value, _ in calls], stored)
         for last in apart.part(_of_rest(rest, target, solver)):
-            if len(calls) + len(last.kernels) <= kernels:
+            graph = [*(call for _, call in calls), *last.kernels]
+            if len(graph) <= kernels and not is_what_the_code_runs(graph):
                 yield chained([*(call for _, call in calls), last])
 
 

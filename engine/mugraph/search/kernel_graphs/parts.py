@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
@@ -81,6 +81,14 @@ def by_library(program: TensorProgram, target: Target) -> list[Candidate]:
     """A library's kernel for all of it, if there is one."""
     call = library_call(block := as_block(program))
     return [Candidate(block, Schedule((), library=True), estimate_call_us(call, target))] if call is not None else []
+
+
+def is_what_the_code_runs(kernels: Sequence[Candidate]) -> bool:
+    """Are all of them library kernels, each for a call that the user's code may have?"""
+    if not all(one.schedule.library for one in kernels):
+        return False
+    calls = [library_call(one.block) for one in kernels]
+    return not any(call is not None and call.fuses for call in calls)
 
 
 class Workers(Protocol):

@@ -49,6 +49,16 @@ def _added(call: Call, box: Box) -> Real:
     return call.reals.add(found, added.each(lambda x: x.reshape((1,) * (found.p.ndim - x.ndim) + x.shape)))
 
 
+def _added_relu(call: Call, box: Box) -> Real:
+    return call.reals.unary("relu", _added(call, box))
+
+
+def _shape_of_relu(operands: Sequence[HostTensor], arguments: Mapping[str, Any]) -> tuple[int, ...]:
+    if arguments.get("use_gelu"):
+        raise Unreadable("a product with GELU is not read")
+    return _shape_of_sum(operands, {name: one for name, one in arguments.items() if name != "use_gelu"})
+
+
 def _rows(left: HostTensor, columns: int, right: HostTensor | None = None) -> tuple[int, ...]:
     outer = np.broadcast_shapes(left.shape[:-2], right.shape[:-2]) if right is not None else left.shape[:-2]
     return (*outer, left.shape[-2], columns)
@@ -84,6 +94,7 @@ READINGS: Mapping[str, Reading] = {
     "torch.bmm": _MM,
     "torch.matmul": _MM,
     "torch.addmm": Reading(("bias", "input", "other"), 3, _shape_of_sum, _added),
+    "torch._addmm_activation": Reading(("bias", "input", "other"), 3, _shape_of_relu, _added_relu),
     "torch.baddbmm": Reading(("bias", "input", "other"), 3, _shape_of_sum, _added),
     "torch.nn.functional.linear": Reading(("input", "weight", "bias"), 3, _shape_of_linear, _linear),
 }

@@ -37,11 +37,11 @@ def _softmax(call: Call, rows: Real) -> Real:
 def _over_root(call: Call, rows: Real, spread: Real, default: float) -> Real:
     """Rows over the root of the means of what is spread, with something added to these, and the call's weights."""
     reals, given = call.reals, call.arguments.get("eps")
-    eps = default if given is None else float(given)
+    eps, rank = default if given is None else float(given), rows.p.ndim
     found = reals.div(rows, reals.sqrt(reals.add(_mean(call, spread), _number(call, rows, eps))))
     for vector, then in zip(call.operands[1:], (reals.mul, reals.add), strict=False):
         own = call.part(vector, [slice(0, n) for n in vector.shape])
-        found = then(found, own.each(lambda x: x.reshape((1,) * (found.p.ndim - x.ndim) + x.shape)))
+        found = then(found, own.each(lambda x: x.reshape((1,) * (rank - x.ndim) + x.shape)))
     return found
 
 

@@ -1,5 +1,5 @@
-"""A product and a tensor that is added to it as one call of PyTorch: what is one, what only looks like one, and that the
-call computes it."""
+"""A product and a tensor that is added to it as one call of PyTorch: what is one, what only looks like one, and that
+the call computes it."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ VECTOR, COPIED = "free", "copied"
         (added, ((2, 5, 8), (2, 8, 16), (5, 16)), "torch.baddbmm(b.view(1, 5, 16), x, w)", COPIED),
         (lambda x, w, b: x @ w + x, ((8, 8), (8, 8), (8,)), None, COPIED),
     ],
-    ids=["rows in two dimensions", "linear", "sum in float32", "bias first", "one row", "a column", "a number", "a matrix", "turned",
-         "one column", "batch", "batch, vector", "batch, numbers", "batch, one matrix", "an operand"],
+    ids=["rows in two dimensions", "linear", "sum in float32", "bias first", "one row", "a column",
+         "a number", "a matrix", "turned", "one column",
+         "batch", "batch, vector", "batch, numbers", "batch, one matrix", "an operand"],
 )  # fmt: skip
 def test_the_call_computes_what_the_code_does(
     function: Made, shapes: tuple[tuple[int, ...], ...], shown: str | None, cost: str
@@ -132,3 +133,31 @@ def test_a_vector_costs_nothing_and_a_matrix_a_copy() -> None:
     alone, vector, matrix = us(lambda x, w, b: x @ w, (1,)), us(added, (1024,)), us(added, (1024, 1024))
     assert alone <= vector < 1.01 * alone
     assert matrix > alone + 2.0  # a kernel more
+
+
+MEASURED = {
+    ("float16", 16, 4096, 4096): 13.8, ("float16", 512, 1024, 1024): 5.6, ("float16", 2048, 2048, 2048): 25.5,
+    ("float16", 4096, 1024, 4096): 52.8, ("float16", 4096, 4096, 4096): 180.2, ("bfloat16", 1024, 1024, 1024): 6.8,
+    ("bfloat16", 1024, 4096, 2048): 25.0, ("float32", 1024, 1024, 1024): 65.7, ("float32", 2048, 512, 1024): 51.3,
+    ("float32", 4096, 4096, 4096): 2709.3,
+}  # fmt: skip
+"""Rows, depth and columns -> microseconds of a product with a vector on an H200, in a CUDA graph (PyTorch 2.11)."""
+
+
+@pytest.mark.parametrize("case", MEASURED, ids=str)
+def test_an_estimate_is_near_what_was_measured(case: tuple[str, int, int, int]) -> None:
+    name, m, k, n = case
+    shapes = {"x": (m, k), "w": (n, k), "b": (n,)}
+    call = call_of(linear, {of: torch.empty(s, dtype=getattr(torch, name), device="meta") for of, s in shapes.items()})
+    assert call is not None
+    assert not call.copied
+    assert 0.6 < MEASURED[case] / estimate_call_us(call, TARGETS["h200"]) < 2.0
+
+
+def test_a_vector_is_left_to_others_where_cublaslt_takes_longer() -> None:
+    def call(dtype: torch.dtype, rows: int) -> object:
+        shapes = {"x": (rows, 1024), "w": (1024, 1024), "b": (1024,)}
+        return call_of(linear, {name: torch.empty(s, dtype=dtype, device="meta") for name, s in shapes.items()})
+
+    assert [call(torch.float32, rows) is not None for rows in (1, 64, 512, 1024)] == [True, False, False, True]
+    assert call(torch.bfloat16, 64) is not None

@@ -19,6 +19,8 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.optimizer.nodes import LIBRARY
 from mugraph.search.direct import as_block
+from mugraph.search.schedules.cost import estimate_call_us
+from mugraph.targets import TARGETS
 from mugraph.verification.arithmetic import FloatArithmetic
 from mugraph.verification.evaluate import Malformed, evaluate_program
 from mugraph.verification.float_test import FloatTester
@@ -60,7 +62,8 @@ SAME: dict[str, tuple[Made, Tensors, str]] = {
         lambda x: torch.softmax(x.view(5, 21), -1).view(5, 3, 7), of((5, 3, 7)), "torch.softmax(x, -1)"
     ),
     "rms_norm": (
-        lambda x, w: F.rms_norm(x, (7,), w, 1e-6), WEIGHED, f"{NORM}rms_norm(x, weight=w, normalized_shape=(7,), eps=1e-06)",
+        lambda x, w: F.rms_norm(x, (7,), w, 1e-6), WEIGHED,
+        f"{NORM}rms_norm(x, weight=w, normalized_shape=(7,), eps=1e-06)",
     ),
     "rms_norm without a weight": (
         lambda x: F.rms_norm(x, (7,), eps=0.5), LONE, f"{NORM}rms_norm(x, normalized_shape=(7,), eps=0.5)"
@@ -89,13 +92,15 @@ SAME: dict[str, tuple[Made, Tensors, str]] = {
         f"{NORM}layer_norm(x, weight=w, bias=b, normalized_shape=(7,), eps=1e-05)",
     ),
     "layer_norm without a bias": (
-        lambda x, w: F.layer_norm(x, (7,), w), WEIGHED, f"{NORM}layer_norm(x, weight=w, normalized_shape=(7,), eps=1e-05)"
+        lambda x, w: F.layer_norm(x, (7,), w), WEIGHED,
+        f"{NORM}layer_norm(x, weight=w, normalized_shape=(7,), eps=1e-05)"
     ),
     "layer_norm alone": (
         lambda x: F.layer_norm(x, (7,)), of((2, 5, 7)), f"{NORM}layer_norm(x, normalized_shape=(7,), eps=1e-05)"
     ),
     "group_norm without a weight": (
-        lambda x: F.group_norm(x, 2), of((5, 6, 7)), f"{NORM}layer_norm(x.view(10, 21), normalized_shape=(21,), eps=1e-05)"
+        lambda x: F.group_norm(x, 2), of((5, 6, 7)),
+        f"{NORM}layer_norm(x.view(10, 21), normalized_shape=(21,), eps=1e-05)"
     ),
     "layer_norm by hand": (
         lambda x, w, b: b + (x - mean(x)) * (w / torch.sqrt(x.var(-1, unbiased=False, keepdim=True) + 1e-12)), AFFINE,
@@ -233,3 +238,29 @@ def test_rows_may_have_any_number_where_the_text_names_none() -> None:
     assert norm is not None
     assert softmax.is_sizeless
     assert not norm.is_sizeless
+
+
+MEASURED = {
+    ("softmax", 16384, 1024): 31.9, ("softmax", 1024, 16384): 35.4, ("softmax", 512, 32768): 36.9,
+    ("softmax", 128, 131072): 42.0, ("softmax", 8, 262144): 63.3, ("softmax", 8, 1048576): 239.1,
+    ("softmax", 1, 8388608): 1832.4, ("rms_norm", 16384, 1024): 24.0, ("rms_norm", 4096, 4096): 24.3,
+    ("rms_norm", 1024, 16384): 38.1, ("rms_norm", 128, 131072): 203.1, ("rms_norm", 8, 1048576): 1562.0,
+    ("layer_norm", 16384, 1024): 40.2, ("layer_norm", 4096, 4096): 31.5, ("layer_norm", 1024, 16384): 43.5,
+    ("layer_norm", 128, 131072): 253.0, ("layer_norm", 8, 1048576): 2009.8,
+}  # fmt: skip
+"""Rows and their lengths -> microseconds on an H200, float16, in a CUDA graph that reads more than its cache."""
+
+
+@pytest.mark.parametrize("case", MEASURED, ids=str)
+def test_an_estimate_is_near_what_was_measured(case: tuple[str, int, int]) -> None:
+    name, rows, length = case
+    x = torch.empty(rows, length, dtype=torch.float16, device="meta")
+    vectors = {n: torch.empty(length, dtype=torch.float16, device="meta") for n in "wb"}
+    functions: dict[str, tuple[Made, Tensors]] = {
+        "softmax": (lambda x: torch.softmax(x, -1), {"x": x}),
+        "rms_norm": (lambda x, w: F.rms_norm(x, (length,), w), {"x": x, "w": vectors["w"]}),
+        "layer_norm": (lambda x, w, b: F.layer_norm(x, (length,), w, b), {"x": x, **vectors}),
+    }
+    call = call_of(*functions[name])
+    assert call is not None
+    assert 0.6 < MEASURED[case] / estimate_call_us(call, TARGETS["h200"]) < 2.0

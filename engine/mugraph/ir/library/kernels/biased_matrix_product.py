@@ -1,7 +1,8 @@
 """A product of two tensors as they lie in memory, and a tensor that is added to it: `torch.addmm` or `torch.baddbmm`.
 
-Of a vector along the columns that is free: cuBLASLt adds it to what it writes. Anything else PyTorch copies to where
-the result goes, and cuBLAS adds the product to it.
+Of a vector along the columns that is free: cuBLASLt adds it to what it writes (measured on an H200 in float16, bfloat16
+and TF32: 1.0 to 1.07 times as long as the product alone). Anything else PyTorch copies to where the result goes, and
+cuBLAS adds the product to it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from mugraph.ir.library.record import Matrices, PredefinedKernel, lone_product, 
 from mugraph.ir.ops import Tf32
 from mugraph.ir.tensors import Sizes, Tensor
 
+_FEW = 1 << 20
+"""Elements of a result."""
+
 
 def match(block: BlockGraph) -> LibraryCall | None:
     product = lone_product(block)
@@ -25,6 +29,8 @@ def match(block: BlockGraph) -> LibraryCall | None:
         return None
     is_free = len(bias.shape) == 1 and _takes_a_vector(found)
     tf32: Tf32 = "cublas" if product.tf32 == "cublas" else ""
+    if is_free and product.out.dtype == "f32" and not tf32 and _has_few_tiles(found):
+        return None
     return LibraryCall(
         "torch.baddbmm" if found.has_batch else "torch.addmm",
         (bias, found.left, found.right),
@@ -34,6 +40,13 @@ def match(block: BlockGraph) -> LibraryCall | None:
         copied=0 if is_free else prod(found.out.shape),
         tf32=tf32,
     )
+
+
+def _has_few_tiles(found: Matrices) -> bool:
+    """cuBLASLt does not divide the depth of a product of float32 numbers, where cuBLAS does. (Measured on an H200: 2.3
+    times as long with 64 rows of 1,024 columns, 1.4 with 512, as long with 1,024.)"""
+    of = found.product
+    return of.rows > 1 and of.rows * of.columns < _FEW
 
 
 def _takes_a_vector(found: Matrices) -> bool:

@@ -1,4 +1,5 @@
-"""Rows over the root of their mean square, maybe with a weight: `torch.nn.functional.rms_norm` over the last dimensions.
+"""Rows over the root of their mean square, maybe with a weight: `torch.nn.functional.rms_norm` over the last ones of
+their dimensions.
 
 PyTorch keeps the mean square in float32, whatever the type.
 """
