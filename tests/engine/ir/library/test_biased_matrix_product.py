@@ -80,7 +80,7 @@ def test_the_call_computes_what_the_code_does(
         (lambda x, w, b: x @ w + 2 * b, ((5, 8), (8, 16), (16,))),
         (lambda x, w, b: x @ w + b + b.sum(), ((5, 8), (8, 16), (16,))),
         (lambda x, w, b: x @ w + 1.0, ((5, 8), (8, 16), (16,))),
-        (lambda x, w, b: F.relu(x @ w + b), ((5, 8), (8, 16), (16,))),
+        (lambda x, w, b: F.silu(x @ w + b), ((5, 8), (8, 16), (16,))),
         (lambda x, w, b: F.relu(x @ w) + b, ((5, 8), (8, 16), (16,))),
         (lambda x, w, b: x @ w + x @ w, ((5, 8), (8, 16), (16,))),
         (added, ((5, 8), (8, 16), (3, 5, 16))),
@@ -88,7 +88,7 @@ def test_the_call_computes_what_the_code_does(
         (lambda x, w, b: torch.addmm(b, x, w, beta=0.5), ((5, 8), (8, 16), (5, 16))),
         (lambda x, w, b: (x.float() @ w.float() + b).half(), ((5, 8), (8, 16), (16,))),
     ],
-    ids=["taken away", "times", "twice the bias", "two", "a constant", "then relu", "after relu", "two products",
+    ids=["taken away", "times", "twice the bias", "two", "a constant", "then silu", "after relu", "two products",
          "more dimensions", "part of the columns", "beta", "in float32"],
 )  # fmt: skip
 def test_what_is_something_else_is_none(function: Made, shapes: tuple[tuple[int, ...], ...]) -> None:
