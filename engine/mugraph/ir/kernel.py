@@ -110,4 +110,5 @@ class KernelSource:
 
     def standalone(self) -> str:
         """A complete Python module holding the kernel and its launcher."""
-        return f"import torch\nimport triton\nimport triton.language as tl\n\n\n{self.jit}\n\n\n{self.launcher}\n"
+        jit = f"{self.jit}\n\n\n" if self.jit else ""
+        return f"import torch\nimport triton\nimport triton.language as tl\n\n\n{jit}{self.launcher}\n"

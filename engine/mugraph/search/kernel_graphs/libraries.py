@@ -33,7 +33,8 @@ _SCHEDULES = 6
 
 def beside_libraries(program: TensorProgram, target: Target, kernels: int, solver: Solver) -> tuple[Candidate, ...]:
     """Best first by estimate. kernels: of one graph at most. solver: of what reduces beside the products"""
-    found = [one for choice in range(_ORDERS) for one in _in_order(program, target, kernels, choice, solver)]
+    found = [one for one in by_library(program, target) if not is_what_the_code_runs([one])]
+    found += [one for choice in range(_ORDERS) for one in _in_order(program, target, kernels, choice, solver)]
     seen: list[Candidate] = []
     for one in by_estimate(found):
         if one not in seen:

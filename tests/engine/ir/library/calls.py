@@ -8,9 +8,12 @@ from typing import Any
 
 import torch
 from mugraph.codegen.lower import lower_kernels
+from mugraph.ir.drawing import draw_svg, draw_tree
+from mugraph.ir.json import mugraph_from_json, mugraph_to_json
 from mugraph.ir.library import LibraryCall, library_call
 from mugraph.ir.mugraph import LibraryKernel, MuGraph
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.text import format_mugraph, parse_mugraph
 from mugraph.optimizer.nodes import LIBRARY, node_of
 from mugraph.search.direct import as_block
 from mugraph.triton_text.check import check_text
@@ -61,6 +64,12 @@ def check_graph(program: TensorProgram, *wrong: tuple[str, str]) -> None:
     graph, kernel = graph_of(program)
     verdict = verify_mugraph(program, graph, 1)
     assert verdict.passed, verdict.reason
+    assert parse_mugraph(format_mugraph(graph)) == graph
+    assert mugraph_from_json(mugraph_to_json(graph)) == graph
+    function = kernel.call.partition("(")[0]
+    assert function in format_mugraph(graph)
+    assert function in draw_tree(graph)
+    assert function.rpartition(".")[2] in draw_svg(graph)
     changed = replace(kernel, call=kernel.call + " ")
     assert not verify_mugraph(program, replace(graph, kernels=(changed,)), 1).passed
     source = lower_kernels([(as_block(program), LIBRARY)])
