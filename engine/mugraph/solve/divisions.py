@@ -39,6 +39,11 @@ class Division:
         known of what those take."""
         return self._us(self.parts, target)
 
+    @property
+    def parts_made(self) -> frozenset[tuple[bool, frozenset[int]]]:
+        """Of each part, whether it is a search unit, and what it computes."""
+        return frozenset((isinstance(part, SearchUnit), _made(part)) for part in self.parts)
+
     def has(self, unit: SearchUnit) -> bool:
         """Is one of its parts a search unit of the same calls?"""
         made = _made(unit)
@@ -46,10 +51,19 @@ class Division:
 
     def us_around(self, unit: SearchUnit, target: Target) -> float:
         """Estimated, of the parts that compute something of what the unit computes; infinite where it is not known."""
-        wanted = _made(unit)
-        parts = [part for part in self.parts if any(wanted.intersection(call.outputs) for call in part.calls)]
+        return self._us_of(_made(unit), target)
+
+    def _us_of(self, values: frozenset[int], target: Target) -> float:
+        parts = [part for part in self.parts if not values.isdisjoint(_made(part))]
         us = self._us(parts, target) if parts else None
         return inf if us is None else us
+
+    def us_beside(self, other: Division, unit: SearchUnit, target: Target) -> tuple[float, float]:
+        """Estimated, of both divisions, of as much around the unit as they have parts for that overlap in neither."""
+        values, parts = _made(unit), [_made(part) for part in (*self.parts, *other.parts)]
+        while more := [made for made in parts if not made.isdisjoint(values) and not made <= values]:
+            values = values.union(*more)
+        return self._us_of(values, target), other._us_of(values, target)
 
     def _us(self, parts: Sequence[Part], target: Target) -> float | None:
         total = 0.0
@@ -69,6 +83,18 @@ class Division:
         if kept is None:
             return total if not plain else None
         return total + kept[1]
+
+
+def to_leave(left: Sequence[SearchUnit], apart: Division, together: Division, target: Target) -> list[frozenset[int]]:
+    """What PyTorch's own calls make that are left to it: of the units that are not faster with them in their kernels.
+
+    left: units of `together` with calls that may be left to PyTorch, as all of them are in `apart`
+    """
+    found: list[frozenset[int]] = []
+    for unit in left:
+        us, together_us = apart.us_beside(together, unit, target)
+        found += [frozenset(call.outputs) for call in left_to_pytorch(unit)] if us <= together_us else []
+    return found
 
 
 def fastest(divisions: Sequence[Division], target: Target) -> Division:
@@ -99,7 +125,7 @@ def _is_of_float8(call: Call) -> bool:
     return entry is not None and entry.in_float8
 
 
-def _made(unit: SearchUnit) -> frozenset[int]:
+def _made(unit: Part) -> frozenset[int]:
     return frozenset(value for call in unit.calls for value in call.outputs)
 
 

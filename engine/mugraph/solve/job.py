@@ -17,14 +17,16 @@ from pathlib import Path
 
 from mugraph.events import Event, RegionResult, SearchReport, UnitResult
 from mugraph.ir.calls import Call
-from mugraph.ir.kernel import Rejected
+from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.log import note
 from mugraph.options import Options
 from mugraph.plans.names import kernel_name, plan_name
+from mugraph.plans.plan import RegionPlan
+from mugraph.solve.choosing import Way, fastest_measured, near_ones
 from mugraph.solve.concluding import not_paying, of_plan, without_kernels, without_units
-from mugraph.solve.divisions import Division, fastest, left_to_pytorch
+from mugraph.solve.divisions import Division, fastest, left_to_pytorch, to_leave
 from mugraph.solve.layouts import (
     exactly,
     expected_us,
@@ -221,7 +223,7 @@ class RegionJob:
         region = self.region
         if not results:
             return without_units(region, self.lost, self.tools.target, report)
-        name = self._plan_name = self._plan_name or self.names.unique(self.name)
+        name = self._name_of_plan()
         solutions = {id(found.unit): found.solution for found in results if found.solution is not None}
         sources = {solution.kernel.name: solution.source for solution in solutions.values()}
         used = {unit: solution for unit, solution in solutions.items() if solution.pays}
@@ -260,11 +262,48 @@ class RegionJob:
             refused += [frozenset(value for call in unit.calls for value in call.outputs) for unit in failed]
             settled = not failed or self.tools.file_time.is_over
             if settled or self.cancelled() or len(refused) >= CUTS:
-                best = fastest(self._divisions, self.tools.target)
+                yield from self._mixed(whole, refused, reports)
+                best = yield from self._fastest()
                 self.region = best.region
                 return best.parts, best.results, sum(reports[1:], reports[0]) if reports else SearchReport()
             whole = self._cut_of(refused)
             self._begin(whole[1])
+
+    def _mixed(
+        self, whole: Cut, refused: Sequence[frozenset[int]], reports: list[SearchReport]
+    ) -> Generator[Event, None, None]:
+        """One more way to divide the region: with calls left to PyTorch where that is faster, and in kernels where
+        those are. Most of its units are known by then."""
+        apart, together = self._divisions[0], self._divisions[-1]
+        if apart is together or self.tools.file_time.is_over or self.cancelled():
+            return
+        left = [part for part in whole[1] if isinstance(part, SearchUnit) and left_to_pytorch(part)]
+        leave = to_leave(left, apart, together, self.tools.target)
+        if leave:
+            cut = self._cut_of([*refused, *leave])
+            if cut[1] not in (whole[1], tuple(apart.parts)):
+                yield from self._divided(cut, reports)
+
+    def _fastest(self) -> Generator[Event, None, Division]:
+        """By estimate; with a GPU, and where several are near one another, by what their plans take."""
+        best, near = fastest(self._divisions, self.tools.target), near_ones(self._divisions, self.tools.target)
+        is_late = self.tools.file_time.is_over or self.cancelled()
+        if self.tools.measurer is None or self._recorded.dynamic is not None or is_late or len(near) < 2:
+            return best
+        ways = [Way(one, plan, sources) for one in near for plan, sources in [self._planned(one)] if plan is not None]
+        measured = (yield from fastest_measured(ways, self.timer)) if len(ways) > 1 else None
+        return measured or best
+
+    def _planned(self, division: Division) -> tuple[RegionPlan | None, dict[str, KernelSource]]:
+        """What would be written for it: with the kernels that pay."""
+        found = [(id(one.unit), one.solution) for one in division.results if one.solution is not None]
+        sources = {solution.kernel.name: solution.source for _, solution in found}
+        used = {unit: solution for unit, solution in found if solution.pays}
+        return planned(self._name_of_plan(), division.region, division.parts, used), sources
+
+    def _name_of_plan(self) -> str:
+        self._plan_name = self._plan_name or self.names.unique(self.name)
+        return self._plan_name
 
     def _divided(self, cut: Cut, reports: list[SearchReport]) -> Generator[Event, None, list[UnitResult]]:
         """The results of a cut's units; the cut is kept as one way to divide the region."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import cast
 
@@ -29,6 +30,10 @@ from mugraph.units.search_units import is_divisible
 from mugraph.verification.float_test import FloatTester
 from mugraph.verification.lowering.check import check_lowering, mark_of
 from mugraph.verification.verdict import Lowering
+
+_FEW = 4
+"""Units with calls that may be left to PyTorch, of which every choice is tried: a cut of more is found where its units
+are those of one of the cuts that are tried."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +111,21 @@ def _of_layouts(region: Region) -> Iterator[SearchUnit]:
     for turned in dict.fromkeys((*layouts(region), frozenset[int]())):
         whole = [*_units(region, turned)]
         yield from whole
-        left = [frozenset(call.outputs) for unit in whole for call in left_to_pytorch(unit)]
-        if left:
+        for left in _left(whole):
             yield from _units(region, turned, left)
         for unit in whole:
             if is_divisible(unit):
                 made = frozenset(value for call in unit.calls for value in call.outputs)
                 yield from _units(region, turned, [made])
+
+
+def _left(whole: Sequence[SearchUnit]) -> Iterator[list[frozenset[int]]]:
+    """What the calls make that a job may leave to PyTorch: those of all units with some, then of several, of one."""
+    of_units = [left for unit in whole if (left := [frozenset(call.outputs) for call in left_to_pytorch(unit)])]
+    counts = range(len(of_units), 0, -1) if len(of_units) <= _FEW else dict.fromkeys((len(of_units), 1))
+    for count in counts:
+        for some in combinations(of_units, count):
+            yield [made for left in some for made in left]
 
 
 def _units(region: Region, turned: Layout, refused: Sequence[frozenset[int]] = ()) -> Iterator[SearchUnit]:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from mugraph.events import Done, RegionResult
+from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import SearchUnit
 from mugraph.pipeline import Options, run
 from mugraph.plans.plan import KernelStep
-from mugraph.solve.divisions import Division, fastest, left_to_pytorch
+from mugraph.solve.choosing import Way, fastest_measured, near_ones
+from mugraph.solve.divisions import Division, fastest, left_to_pytorch, to_leave
+from mugraph.solve.large_products import large_products
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
+from mugraph.tune.messages import Subject
+from mugraph.tune.statistics import Summary
 from mugraph.units.region_units import cut_region
+
+from tests.engine.solve.machine import HERE, Machine
 
 ROTATED = """\
 import torch
@@ -125,3 +136,130 @@ def test_products_of_float8_are_left_to_pytorch_where_something_else_is_computed
     (gated,) = units["gated"]
     assert [call.target for call in left_to_pytorch(gated)] == ["torch._scaled_mm"] * 2
     assert [call for unit in units.get("alone", []) for call in left_to_pytorch(unit)] == []
+
+
+FEED_FORWARD = """\
+import torch
+import torch.nn.functional as F
+
+
+# mugraph: x=f16[{rows}, 2048], skip=f16[{rows}, 2048], gain=f16[2048], gate=f16[8192, 2048], up=f16[8192, 2048]
+def widened(x, skip, gain, gate, up):
+    y = F.rms_norm(x + skip, (2048,), gain, 1e-6)
+    return F.silu(F.linear(y, gate)) * F.linear(y, up)
+"""
+
+
+def units_of(path: Path) -> list[SearchUnit]:
+    return [
+        part for region in trace_file(path).regions for part in cut_region(region)[1] if isinstance(part, SearchUnit)
+    ]
+
+
+@pytest.mark.parametrize(("rows", "count"), [(2048, 2), (8, 0)])
+def test_products_of_many_rows_that_share_a_norm_may_be_left_to_pytorch(tmp_path: Path, rows: int, count: int) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(FEED_FORWARD.format(rows=rows))
+    units = units_of(path)
+    assert sum(len(large_products(unit)) for unit in units) == count
+    left = [call.target.rpartition(".")[2] for unit in units for call in left_to_pytorch(unit)]
+    assert left == ["linear"] * count
+
+
+def test_a_product_that_reads_its_inputs_and_has_something_after_it_is_a_kernel_graph(tmp_path: Path) -> None:
+    """The search finds the library's kernel for it, with one that does the rest: no cut is needed."""
+    path = tmp_path / "model.py"
+    path.write_text(
+        "import torch\nimport torch.nn.functional as F\n\n\n"
+        "# mugraph: x=bf16[4096, 2048], w=bf16[8192, 2048]\n"
+        "def squared(x, w):\n    y = F.linear(x, w)\n    return y * y + y\n"
+    )
+    assert [large_products(unit) for unit in units_of(path)] == [frozenset()]
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> RegionResult:
+    path = tmp_path_factory.mktemp("wide") / "model.py"
+    path.write_text(FEED_FORWARD.format(rows=2048))
+    options = Options(target="h200", measure=False, budget_s=2)
+    (done,) = [event for event in run(path, None, options) if isinstance(event, Done)]
+    (result,) = done.result.regions
+    return result
+
+
+def test_large_products_stay_pytorchs_and_what_is_around_them_is_kernels(wide: RegionResult) -> None:
+    assert wide.plan is not None, wide.reason
+    kernels = [step for step in wide.plan.steps if isinstance(step, KernelStep)]
+    made = [[call.target.rpartition(".")[2] for call in step.unit.calls] for step in kernels]
+    assert made == [["add", "rms_norm"], ["silu", "mul"]]
+    assert wide.timing is not None
+    assert wide.timing.speedup is not None
+    assert wide.timing.speedup > 1.05, "than the code as it runs"
+
+
+def test_calls_are_left_to_pytorch_where_their_unit_is_not_faster_with_them(wide: RegionResult, tmp_path: Path) -> None:
+    target = TARGETS["h200"]
+    path = tmp_path / "model.py"
+    path.write_text(FEED_FORWARD.format(rows=2048))
+    (region,) = trace_file(path).regions
+    whole_region, whole = cut_region(region)
+    together = Division(whole_region, list(whole), [])  # no kernel: the calls as they are
+    left = [part for part in whole if isinstance(part, SearchUnit) and left_to_pytorch(part)]
+    assert wide.plan is not None
+    parts = [step.unit if isinstance(step, KernelStep) else step for step in wide.plan.steps]
+    apart = Division(wide.region, parts, list(wide.units))
+    expected = [frozenset(call.outputs) for unit in left for call in left_to_pytorch(unit)]
+    assert expected
+    assert to_leave(left, apart, together, target) == expected
+    slow = Division(wide.region, parts, [])
+    assert to_leave(left, slow, apart, target) == []
+
+
+def test_ways_that_are_expected_to_take_as_long_are_measured(wide: RegionResult) -> None:
+    target = TARGETS["h200"]
+    assert wide.plan is not None
+    parts = [step.unit if isinstance(step, KernelStep) else step for step in wide.plan.steps]
+    first, same = (Division(wide.region, parts, list(wide.units)) for _ in range(2))
+    other = Division(wide.region, parts[1:], list(wide.units))
+    assert near_ones([first, same], target) == [same], "of the same parts, one is"
+    assert {id(one) for one in near_ones([first, other], target)} <= {id(first), id(other)}
+
+
+@dataclass
+class SlowFirst(Machine):
+    """The first that is compared takes longer than others."""
+
+    def compare(self, subjects: Sequence[Subject], inputs: object, **_: object) -> dict[str, Summary]:
+        took = 2.0 if self.compared else 3.0
+        self.compared += subjects
+        return {subject.name: Summary(took, 0.01, 9) for subject in subjects}
+
+
+def quiet() -> Iterator[None]:
+    yield from ()
+
+
+@pytest.mark.parametrize("text", ["a module", Rejected("it cannot be written")])
+def test_the_way_that_takes_least_is_taken(wide: RegionResult, text: str | Rejected) -> None:
+    assert wide.plan is not None
+    first, other = (Division(wide.region, [], []) for _ in range(2))
+    machine = SlowFirst()
+
+    def written(*_: object) -> str:
+        if isinstance(text, Rejected):
+            raise text
+        return text
+
+    timer = SimpleNamespace(
+        tools=SimpleNamespace(measurer=machine, pool=None), device=HERE, store=None, number=0,
+        specs=lambda _: (), module_text=written, quiet=quiet, cancelled=lambda: False,
+    )  # fmt: skip
+    measuring = fastest_measured([Way(one, wide.plan, {}) for one in (first, other)], cast(Any, timer))
+    found: Division | None = None
+    try:
+        while True:
+            next(measuring)
+    except StopIteration as end:
+        found = end.value
+    assert found is (None if isinstance(text, Rejected) else other)
+    assert len(machine.compared) == (0 if isinstance(text, Rejected) else 2)

@@ -22,6 +22,8 @@ _THIN = 0.05
 """The same, for each thread that is needed beside one to have ENOUGH on the way."""
 _ENOUGH = 64
 """Bytes of a thread in one step."""
+_CONVERTED = 1.17
+"""Numbers of eight bits come to half as many bytes for the same instructions, and are converted."""
 
 
 def is_of_rows(shape: Shape) -> bool:
@@ -34,4 +36,5 @@ def slower(shape: Shape, schedule: Schedule, found: Work) -> float:
     tiles = shape.tiles(schedule)
     most = max((one for one in shape.accesses if not one.is_store), key=lambda one: one.whole)
     held = most.width * shape.elements(tiles, most.op) / (32 * schedule.num_warps)
-    return (1 + _STEP * log2(max(1.0, found.steps))) * (1 + _THIN * max(0.0, _ENOUGH / held - 1))
+    narrow = _CONVERTED if most.width == 1 else 1.0
+    return narrow * (1 + _STEP * log2(max(1.0, found.steps))) * (1 + _THIN * max(0.0, _ENOUGH / held - 1))
