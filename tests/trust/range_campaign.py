@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain, product
 from pathlib import Path
 
+from mugraph.ir.masks import empties
 from mugraph.sizes.proved import varying_of
 from mugraph.sizes.table import at_sizes, sizes_at, tested_sizes, words_of
 from mugraph.sizes.text import checked_steps
@@ -110,11 +111,13 @@ def proved(one: Ranged, text: str) -> str:
 
 
 def every_size(one: Ranged) -> list[Mapping[str, int]]:
-    """All sizes of the range in a random order; of several ranges some."""
+    """All sizes of the range in a random order; of several ranges some. Where masks hide all of a row there is no
+    result."""
     varying = one.program.least
-    points = list(product(*(range(least, one.program.sizes[axis] + 1) for axis, least in varying.items())))
-    some = random.Random(SEED).sample(points, min(POINTS, len(points)))
-    return [{**one.program.sizes, **dict(zip(varying, point, strict=True))} for point in some]
+    points = product(*(range(least, one.program.sizes[axis] + 1) for axis, least in varying.items()))
+    every = [{**one.program.sizes, **dict(zip(varying, point, strict=True))} for point in points]
+    every = [sizes for sizes in every if not empties(one.program.ops, one.program.sizes, sizes, varying.keys())]
+    return random.Random(SEED).sample(every, min(POINTS, len(every)))
 
 
 def outcome(name: str, axis: str, one: Ranged, mutant: Mutant) -> Outcome:

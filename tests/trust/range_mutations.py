@@ -95,6 +95,8 @@ def _kind(kernel: bool, parent: ast.AST, statement: ast.stmt) -> str:
         return "size in a mask"
     if isinstance(parent, ast.Call) and ast.unparse(parent.func) == "range":
         return "size in a loop"
+    if any(isinstance(one, ast.Compare) and parent in ast.walk(one) for one in ast.walk(statement)):
+        return "size in a mask"
     return "size in a stride" if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult) else "size elsewhere"
 
 

@@ -13,7 +13,7 @@ from mugraph.ir.transforms.resizing import resize_block
 from mugraph.sizes.table import SizeTable
 from mugraph.targets import TARGETS
 
-from tests.engine.codegen import splits
+from tests.engine.codegen import graphs, splits
 from tests.engine.codegen.cases import CASES
 from tests.trust.text_pool import ONE, SEVERAL, program_of
 
@@ -33,8 +33,19 @@ PAIRS = (
     ("scaled_linear", "m", "n"),
     ("batched", "b", "m"),
     ("attention_tail", "q", "kv"),
+    ("looking back", "q", "kv"),
+    ("from the first", "q", "kv"),
+    ("a window", "q", "kv"),
 )
 """Kernels with two axes that have ranges of their own: each is 1..41."""
+
+
+MASKED = {
+    "looking back": graphs.attention(2, LARGEST, LARGEST, 16, diagonal=0, corner="last"),
+    "from the first": graphs.attention(2, LARGEST, LARGEST, 16, diagonal=3, corner="first"),
+    "a window": graphs.window_attention(2, LARGEST, LARGEST, 16, 6, corner="last"),
+}
+"""Attention whose masks begin at a corner, whatever the numbers of queries and keys are."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +59,8 @@ class Ranged:
 
 
 def _kernels(name: str) -> tuple[BlockGraph, list[tuple[BlockGraph, Schedule]]]:
+    if name in MASKED:
+        return MASKED[name], [(MASKED[name], Schedule(grid=(("q", 16), ("b", 1)), loops={"kv": 16}))]
     if name.startswith("split "):
         block, kernels = splits.CASES[name.removeprefix("split ")]
         return block, list(kernels)

@@ -19,8 +19,10 @@ KERNELS: list[tuple[str, tuple[str, ...], bool]] = [
     ("attention_tail", ("kv",), False),
     ("gemm_chain_tails", ("m",), True),
     ("scaled_linear", ("m", "n"), False),
+    ("looking back", ("q", "kv"), False),
+    ("a window", ("q", "kv"), False),
 ]
-HIDDEN = ("size in a mask", "size in a loop", "size of a grid", "size passed on", "rows")
+HIDDEN = ("size in a mask", "size in a loop", "size elsewhere", "size of a grid", "size passed on", "rows")
 """Kinds, most of which are right at the tested sizes."""
 
 

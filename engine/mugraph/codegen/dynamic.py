@@ -10,7 +10,7 @@ from mugraph.codegen.tile.axes import Plan
 from mugraph.codegen.tile.index import Grid
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
-from mugraph.ir.masks import is_causal
+from mugraph.ir.masks import may_vary
 from mugraph.ir.names import Scope
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
@@ -44,7 +44,7 @@ def check_dynamic(block: BlockGraph, program: TensorProgram | None) -> None:
     for op in block.ops:
         if op.kind is Kind.MASK:
             for axis in program.least.keys() & {*op.rows, *op.columns}:
-                if any(is_causal(op, program.sizes, axes) for axes in program.varying_together):
+                if may_vary(op, program.sizes, program.varying_together):
                     continue
                 raise Rejected(f"the mask {op.name} runs over axis {axis}, whose size varies.")
 

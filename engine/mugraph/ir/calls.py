@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast
+
+Corner = Literal["", "first", "last"]
+"""Of a matrix: where its first row and column meet, or its last ones; "" for none of both."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -62,11 +65,15 @@ class Triangle:
     """The numbers of a constant with two values, or with one: `below` where column <= row + diagonal, else `above`.
 
     Rows and columns are the last two dimensions; along the others it repeats. None: minus infinity.
+
+    corner: of one whose sizes vary, the corner from which the diagonal keeps its distance; then it may be uniform at
+            some of them
     """
 
     diagonal: int
     below: float | None
     above: float | None
+    corner: Corner = ""
 
     @property
     def is_uniform(self) -> bool:

@@ -33,7 +33,8 @@ class Op:
     tensor: LOAD, STORE: name of the tensor.
     value:  CONST. MASK: the diagonal, a whole number (masks.py). POSITION: the place of the first element, a whole
             number.
-    fn:     UNARY. ACCUM: "" adds up, "max" keeps the largest.
+    fn:     UNARY. ACCUM: "" adds up, "max" keeps the largest. MASK: the corner from which its diagonal keeps its
+            distance where its axes vary ("first", "last"); "" of any other.
     f32:    the user's program computes this value in float32 though its inputs are 16-bit (a precision mark, not a
             part of the algebra).
     tf32:   DOT: the user's program lets its float32 operands be rounded to TF32 (a precision mark, likewise), by this

@@ -66,7 +66,9 @@ def estimates_at(
     """
     total = 0.0
     for (full, own), made in zip(kernels, source.kernels, strict=True):
-        block = resize_block(full, {axis: program.sizes.get(axis, n) for axis, n in full.sizes.items()})
+        sizes = {axis: program.sizes.get(axis, n) for axis, n in full.sizes.items()}
+        varying = {axis for axis, n in sizes.items() if n != full.sizes[axis]}
+        block = resize_block(full, sizes, varying)
         if own.library:
             call = library_call(block)
             total += estimate_call_us(call, target) if call is not None else float("inf")

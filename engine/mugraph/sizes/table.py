@@ -16,6 +16,7 @@ from mugraph.codegen.launcher import launcher_text
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
+from mugraph.ir.masks import empties
 from mugraph.ir.library import library_call
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize, resize_block
@@ -45,9 +46,33 @@ def steps_of(program: TensorProgram, group: Sequence[str] | None = None) -> tupl
 
 
 def sizes_at(program: TensorProgram, step: int) -> dict[str, int]:
-    """The program's sizes with the axes of the size that matters most at a step; others are the largest."""
-    _, largest = steps_of(program)
-    return {a: n // largest * step if a in program.leading else n for a, n in program.sizes.items()}
+    """The program's sizes with the axes of the size that matters most at a step; others are the largest that may be
+    beside it."""
+    return _possible(program, (step, *(steps_of(program, group)[1] for group in program.varying_together[1:])))
+
+
+def _possible(program: TensorProgram, steps: Sequence[int]) -> dict[str, int]:
+    """The sizes at a step of each size that varies. Where masks would hide all of a row there, as of more queries than
+    keys, the sizes after the first are so much smaller, or larger, that they do not."""
+    groups = program.varying_together
+    if not groups:
+        return dict(program.sizes)
+    first, *others = steps
+    most = [steps_of(program, group)[1] for group in groups[1:]]
+    smaller = ([max(1, step >> by) for step in others] for by in range(max(most, default=1).bit_length()))
+    larger = ([min(end, step << by) for step, end in zip(others, most, strict=True)] for by in range(1, 32))
+    found = _at_steps(program, steps)
+    if not empties(program.ops, program.sizes, found, program.least.keys()):
+        return found
+    tried = (_at_steps(program, (first, *rest)) for rest in (*smaller, *larger))
+    return next((at for at in tried if not empties(program.ops, program.sizes, at, program.least.keys())), found)
+
+
+def _at_steps(program: TensorProgram, steps: Sequence[int]) -> dict[str, int]:
+    sizes = dict(program.sizes)
+    for group, step in zip(program.varying_together, steps, strict=True):
+        sizes |= {axis: program.sizes[axis] // steps_of(program, group)[1] * step for axis in group}
+    return sizes
 
 
 def step_of(program: TensorProgram, small: TensorProgram) -> int:
@@ -78,9 +103,7 @@ def tested_sizes(program: TensorProgram) -> tuple[Mapping[str, int], ...]:
         points[2:2] = [[first[0], *(own[-1] for own in others)], [first[-1], *(own[0] for own in others)]]
     found: dict[tuple[int, ...], Mapping[str, int]] = {}
     for point in points:
-        sizes = dict(program.sizes)
-        for group, step in zip(groups, point, strict=True):
-            sizes |= {axis: program.sizes[axis] // steps_of(program, group)[1] * step for axis in group}
+        sizes = _possible(program, point)
         found[tuple(sizes.values())] = sizes
     return tuple(found.values())
 

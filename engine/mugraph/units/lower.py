@@ -46,6 +46,7 @@ def lower(
     *,
     as_they_lie: bool = False,
     copies: bool = False,
+    every_mask: bool = False,
 ) -> Lowered:
     """The tensor program that computes `outputs` from the values that no call produces.
 
@@ -55,11 +56,13 @@ def lower(
     as_they_lie: the dimensions of outputs in the order in which they lie in memory, so that a kernel that writes them
               row by row leaves them as the user's code does
     copies:   as of `finish`
+    every_mask: a mask stays one where it is nothing but ones or zeros, as it is at other sizes
 
     Raises NotLowerable with one sentence saying why, and Duplicated when a value should be loaded instead of computed.
     """
     names = names or {}
     builder = Builder(calls, values, names, frozenset(bound), entry_for)
+    builder.every_mask = every_mask
     wanted, laid = list[Output](), dict[int, Order]()
     for value in outputs:
         shape = values[value].shape

@@ -15,6 +15,7 @@ from mugraph.ir.ranges import Compared, DynamicSize, Point, Product, largest_poi
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ir.tensors import Tensor
 from mugraph.ops.views import View
+from mugraph.trace.regions.clipped import infos_at
 from mugraph.trace.regions.dynamic import Varies, refusal
 from mugraph.trace.regions.size_words import masked_along, other_program
 from mugraph.trace.regions.value_names import value_names
@@ -22,6 +23,7 @@ from mugraph.units.chains import with_chains
 from mugraph.units.growing import identifier_of
 from mugraph.units.joining import units
 from mugraph.units.lower import NotLowerable, lower
+from mugraph.units.ranged_masks import alike, cornered, emptied_at
 from mugraph.units.ranged_views import general_views
 from mugraph.units.search_units import is_divisible, single_units
 
@@ -75,15 +77,7 @@ def views_at(unit: SearchUnit, size: int | Point) -> tuple[tuple[Call, ...], dic
 
 
 def _infos_at(values: Mapping[int, TensorInfo], made: DynamicSize, size: int | Point) -> dict[int, TensorInfo]:
-    point = made.point(size)
-    return {
-        value: replace(
-            info,
-            shape=_at(info.shape, made.shapes.get(value), point),
-            strides=_at(info.strides, made.strides.get(value), point),
-        )
-        for value, info in values.items()
-    }
+    return infos_at(values, made, made.point(size))
 
 
 def calls_at(calls: Sequence[Call], made: DynamicSize, size: int | Point) -> tuple[Call, ...]:
@@ -117,12 +111,6 @@ def region_at(region: Region, size: int | Point) -> Region:
     return replace(region, values=values_at(region, made, size), calls=calls_at(region.calls, made, size), dynamic=None)
 
 
-def _at(numbers: tuple[int, ...], products: tuple[Product, ...] | None, point: Point) -> tuple[int, ...]:
-    if products is None:
-        return numbers
-    return tuple(of.at(point) if of else number for number, of in zip(numbers, products, strict=True))
-
-
 def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUnit:
     """The unit with the least sizes of its program's dynamic axes. Raises Varies where its program is another one at
     other sizes than the largest."""
@@ -141,11 +129,12 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
                 value_names(region),
                 region.names.keys(),
                 as_they_lie=True,
+                every_mask=True,
             )
         except NotLowerable as error:
             raise Varies(str(error)) from None
         other = lowered.program
-        differs = (full.ops, _layouts(full), unit.laid) != (other.ops, _layouts(other), lowered.laid)
+        differs = (_layouts(full), unit.laid) != (_layouts(other), lowered.laid) or not alike(full, other)
         if full.sizes.keys() != other.sizes.keys() or differs:
             raise Varies(other_program(unit, other, made, at))
         if any(not _same_layout(a, b, full, other) for a, b in zip(full.tensors, other.tensors, strict=True)):
@@ -153,9 +142,11 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
         others.append(other)
         views.append((point, small, lowered.views))
     varying = _varying(full, others, [largest_point(made.ranges), *points])
-    program = _with_ranges(full, varying, made)
+    program = cornered(_with_ranges(full, varying, made), others)
     if masked := masked_along(unit, program):
         raise Varies(masked)
+    if emptied := emptied_at(program, varying, made):
+        raise Varies(f"with {Compared(made.ranges, emptied).here} a mask hides all of a row")
     general = general_views(region, unit, views) if unit.views else None
     return replace(unit, program=program, general_views=general, varying=varying)
 

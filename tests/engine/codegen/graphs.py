@@ -44,11 +44,11 @@ class Graph:
         axes = tuple(sorted({axis for value in inputs for axis in self.axes[value]}))
         return self._add(Op(name, kind, inputs, axes, fn=fn))
 
-    def mask(self, name: str, rows: str, columns: str, diagonal: int = 0) -> str:
-        """1 where the place along `columns` is at most that along `rows` + diagonal."""
+    def mask(self, name: str, rows: str, columns: str, diagonal: int = 0, corner: str = "") -> str:
+        """1 where the place along `columns` is at most that along `rows` + diagonal. corner: as of Op.fn"""
         axes = tuple(sorted((*rows.split(), *columns.split())))
         sides = {"rows": tuple(rows.split()), "columns": tuple(columns.split())}
-        return self._add(Op(name, Kind.MASK, axes=axes, value=float(diagonal), **sides))
+        return self._add(Op(name, Kind.MASK, axes=axes, value=float(diagonal), fn=corner, **sides))
 
     def add(self, name: str, a: str, b: str) -> str:
         return self.do(Kind.ADD, name, a, b)
@@ -169,7 +169,7 @@ def ntrans(m: int, h: int, *, dtype: DType = "f16") -> BlockGraph:
 
 def attention(
     b: int, q: int, kv: int, d: int, *, scale: float | None = 0.125, bias: bool = False, looped: bool = True,
-    norm: bool = False, dtype: DType = "f16", diagonal: int | None = None, later: bool = False,
+    norm: bool = False, dtype: DType = "f16", diagonal: int | None = None, later: bool = False, corner: str = "",
 ) -> BlockGraph:  # fmt: skip
     """Softmax attention for `b` heads; optionally with an additive mask, with RMS-normalised queries and keys, with
     the logits negated (scale < 0), or causal: keys up to the query's place + diagonal (later: from there on)."""
@@ -186,10 +186,27 @@ def attention(
     p = g.exp("p", s)
     if diagonal is not None:
         rows, columns = ("kv", "q") if later else ("q", "kv")
-        p = g.mul("kept", p, g.mask("causal", rows, columns, diagonal))
+        p = g.mul("kept", p, g.mask("causal", rows, columns, diagonal, corner))
     part, acc_part = g.sum("row_sum_part", p, "kv"), g.dot("acc_part", p, values, "kv")
     length = g.accum("row_sum", part, "kv") if looped else part
     acc = g.accum("acc", acc_part, "kv") if looped else acc_part
+    g.store(g.div("o", acc, length), "out", "b q e")
+    return g.build()
+
+
+def window_attention(
+    b: int, q: int, kv: int, d: int, width: int, *, corner: str, scale: float = 0.125
+) -> BlockGraph:
+    """Causal attention of queries that each see the last `width` keys up to their own place, counted from a corner."""
+    g = Graph("window_attention", {"b": b, "q": q, "kv": kv, "d": d, "e": d}, nest("kv"))
+    queries, keys, values = g.load("query", "b q d"), g.load("key", "b kv d"), g.load("value", "b kv e")
+    p = g.exp("p", g.mul("scaled", g.dot("scores", queries, keys, "d"), g.const("scale", scale)))
+    behind = kv - q if corner == "last" else 0
+    seen = g.mul("seen", g.mask("causal", "q", "kv", behind, corner),
+                 g.mask("near", "kv", "q", width - 1 - behind, corner))  # fmt: skip
+    kept = g.mul("kept", p, seen)
+    length = g.accum("row_sum", g.sum("row_sum_part", kept, "kv"), "kv")
+    acc = g.accum("acc", g.dot("acc_part", kept, values, "kv"), "kv")
     g.store(g.div("o", acc, length), "out", "b q e")
     return g.build()
 

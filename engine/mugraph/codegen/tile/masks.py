@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, prod
 
 from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.index import Indices
@@ -106,11 +106,26 @@ class MaskText:
 
     def _test(self, mask: Node, dims: Sequence[Dim]) -> str:
         columns, rows = (self._place(axes, dims) for axes in (mask.columns, mask.rows))
+        more, number = self._diagonal(mask)
         if rows == "0":
-            return f"{columns} <= {int(mask.value)}"
+            return f"{columns} <= {_with_sizes(str(number), more)}"
         if columns == "0":
-            return f"{rows} >= {-int(mask.value)}"
-        return f"{columns} <= {_shifted(rows, int(mask.value))}"
+            return f"{rows} >= {_with_sizes(str(-number), more, negative=True)}"
+        return f"{columns} <= {_with_sizes(_shifted(rows, number), more)}"
+
+    def _diagonal(self, mask: Node) -> tuple[tuple[str, ...], int]:
+        """What is added to a row to give its last column: sizes with their signs, and a number."""
+        if mask.fn != "last":
+            return (), int(mask.value)
+        more: list[str] = []
+        number = int(mask.value)
+        for sign, axes in (("+", mask.columns), ("-", mask.rows)):
+            extent = prod(self.plan[axis].size for axis in axes if axis in self.plan)
+            if any(axis in self.plan and self.plan[axis].dynamic for axis in axes):
+                (axis,) = axes
+                more.append(f"{sign} {self.indices.names.size[axis]}")
+                number += -extent if sign == "+" else extent
+        return tuple(more), number
 
     def place(self, position: Node, dims: Sequence[Dim]) -> str:
         """What a position counts, for a tile of these dimensions."""
@@ -120,7 +135,7 @@ class MaskText:
         """Is something of every row kept in the first tile of a block's loop over the columns? along: axes of a row"""
         for one in conjuncts(mask, nodes):
             columns = [axis for axis in one.columns if axis in self.plan]
-            if one.value < 0 or len(columns) != 1 or columns[0] not in along:
+            if one.value < 0 or len(columns) != 1 or columns[0] not in along or self._diagonal(one)[0]:
                 return False
             if self.plan[columns[0]].role is Role.GRID:
                 return False
@@ -154,13 +169,16 @@ class MaskText:
             return ""
         names = self.indices.names
         first = self._first(columns[0]) if columns else "0"
-        if first == "0" and not outer and mask.value >= 0:
+        more, number = self._diagonal(mask)
+        if first == "0" and not outer and mask.value >= 0 and not more:
             return ""
-        start = _shifted(first, -int(mask.value))
+        start = _with_sizes(_shifted(first, -number), more, negative=True)
         if outer:
             start += f" - {self._place(outer, ())} * {names.size[axis]}"
         if not self.plan[axis].wide:
             return f"tl.maximum(0, {start})"
+        if mask.fn:  # what is divided is not negative, so that it can be read for all sizes
+            return f"tl.maximum(0, {start}) // {names.block[axis]} * {names.block[axis]}"
         return f"tl.maximum(0, ({start}) // {names.block[axis]}) * {names.block[axis]}"
 
     def _first(self, column: str) -> str:
@@ -182,9 +200,12 @@ class MaskText:
             return ""
         size = self.indices.names.size[axis]
         last = self._after(rows[0]) if rows else "1"
-        end = f"{last}{_offset(int(mask.value))}"
+        more, number = self._diagonal(mask)
+        end = _with_sizes(f"{last}{_offset(number)}", more)
         if outer:
             end += f" - {self._place(outer, ())} * {size}"
+        elif more:
+            return f"tl.minimum({size}, {end})"
         elif not rows or self.plan[rows[0]].role is Role.WHOLE:
             known = (self.plan[rows[0]].size if rows else 1) + int(mask.value)
             return end if known < self.plan[axis].size else ""
@@ -219,6 +240,12 @@ def hides(node: Node) -> bool:
 def _shifted(text: str, by: int) -> str:
     """A place and a whole number."""
     return str(by) if text == "0" else f"{text}{_offset(by)}"
+
+
+def _with_sizes(text: str, sizes: Sequence[str], *, negative: bool = False) -> str:
+    """A place and sizes with their signs. negative: with the others"""
+    turned = {"+": "-", "-": "+"}
+    return " ".join([text, *((turned[one[0]] + one[1:]) if negative else one for one in sizes)])
 
 
 def _offset(diagonal: int) -> str:

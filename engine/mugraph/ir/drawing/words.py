@@ -35,6 +35,8 @@ def triangle(op: Op) -> str:
     """Where a mask is 1: `1 where t <= s + 4`."""
     columns, rows = (" ".join(axes) or "0" for axes in (op.columns, op.rows))
     offset = int(op.value)
+    if op.fn == "last":
+        columns, rows = f"{columns} from the last", f"{rows} from the last"
     return f"1 where {columns} <= {rows}" + (f" {'+' if offset > 0 else '-'} {abs(offset)}" if offset else "")
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from keyword import iskeyword
+from typing import get_args
 
+from mugraph.ir.calls import Corner
 from mugraph.ir.dtypes import ITEMSIZE
 from mugraph.ir.ops import Op
 from mugraph.ir.tensors import Sizes, Tensor
@@ -83,6 +85,9 @@ def _field_violations(op: Op) -> Iterator[str]:
         if op.kind is Kind.ACCUM and field == "fn":
             if op.fn not in accumulators():
                 yield f"{op.name}: an accumulator adds or keeps the largest, it knows no {op.fn}"
+        elif op.kind is Kind.MASK and field == "fn":
+            if op.fn not in get_args(Corner):
+                yield f"{op.name}: a mask is counted from its first corner or the last one, not from {op.fn}"
         elif bool(getattr(op, field)) != (field in op.kind.fields):
             yield f"{op.name}: {op.kind} {'needs' if field in op.kind.fields else 'has no'} `{field}`"
     if op.value and "value" not in op.kind.fields:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.calls import Corner
 from mugraph.ir.ops import Op, Tf32
 from mugraph.ir.packing import packed
 from mugraph.ir.placement import placement
@@ -48,13 +49,13 @@ def read_op(line: Line) -> tuple[Op, str]:
     name, axes, marks, called, given, shown = line.match(OP, line.text, "an operator").groups()
     kind_name, _, fn = called.partition(".")
     kind = find_kind(kind_name)
-    if kind is None or not (fn in accumulators() if kind is Kind.ACCUM else ("fn" in kind.fields) == bool(fn)):
+    if kind is None or not _may_have(kind, fn):
         line.fail(f"{called} is no operator; there are {', '.join(map(str, Kind))} (unary as unary.silu)")
     arguments = list(listed(given))
     over: tuple[str, ...] = ()
     tensor, value = "", 0.0
     if kind.of_places:
-        return _of_places(line, name, kind, listed(axes), arguments), shown or ""
+        return replace(_of_places(line, name, kind, listed(axes), arguments), fn=fn), shown or ""
     if "over" in kind.fields:
         if not arguments or not arguments[-1].startswith("over="):
             line.fail(f"{kind} needs `over=` as its last argument")
@@ -70,6 +71,15 @@ def read_op(line: Line) -> tuple[Op, str]:
     f32, tf32 = _marks(line, kind, (marks or "").split())
     op = Op(name, kind, tuple(arguments), listed(axes), over, tensor, value, fn, f32, tf32=tf32)
     return op, shown or ""
+
+
+def _may_have(kind: Kind, fn: str) -> bool:
+    """Is there such an operator of this kind?"""
+    if kind is Kind.ACCUM:
+        return fn in accumulators()
+    if kind is Kind.MASK:
+        return fn in get_args(Corner)
+    return ("fn" in kind.fields) == bool(fn)
 
 
 def _marks(line: Line, kind: Kind, marks: list[str]) -> tuple[bool, Tf32]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
@@ -14,24 +15,24 @@ from mugraph.ir.tensors import Sizes, Tensor
 from mugraph.ir.windows import resized
 
 
-def resize(program: TensorProgram, sizes: Sizes, varying: Collection[str] = ()) -> TensorProgram:
+def resize(program: TensorProgram, sizes: Sizes, varying: AbstractSet[str] = frozenset()) -> TensorProgram:
     """The program at other sizes. Strides keep their order and their gaps; outputs stay contiguous. varying: as of
     `resize_tensor`"""
     return replace(
         program,
         sizes={axis: sizes[axis] for axis in program.sizes},
-        ops=resized_all(program.ops, program.sizes, sizes),
+        ops=resized_all(program.ops, program.sizes, sizes, varying),
         tensors=tuple(resize_tensor(tensor, program.sizes, sizes, varying) for tensor in program.tensors),
         outputs={name: resize_tensor(tensor, program.sizes, sizes) for name, tensor in program.outputs.items()},
     )
 
 
-def resize_block(block: BlockGraph, sizes: Sizes, varying: Collection[str] = ()) -> BlockGraph:
+def resize_block(block: BlockGraph, sizes: Sizes, varying: AbstractSet[str] = frozenset()) -> BlockGraph:
     """The topology at other sizes. varying: as of `resize_tensor`"""
     return replace(
         block,
         sizes={axis: sizes[axis] for axis in block.sizes},
-        ops=resized_all(block.ops, block.sizes, sizes),
+        ops=resized_all(block.ops, block.sizes, sizes, varying),
         tensors=tuple(resize_tensor(tensor, block.sizes, sizes, varying) for tensor in block.tensors),
     )
 

@@ -8,10 +8,11 @@ infinity in it hides what it is added to (Primitives.hide). Tracing has looked a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
-from mugraph.ir.calls import Ref, Triangle
+from mugraph.ir.calls import Corner, Ref, Triangle
 from mugraph.ir.dtypes import largest
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
@@ -70,7 +71,7 @@ class Masks:
         if mask.kind is Kind.CONST:
             return self._b.const(1.0 - mask.value)
         rows, columns = mask.dims
-        return self._b.mask(columns, rows, -int(mask.value) - 1)
+        return self._b.mask(columns, rows, -int(mask.value) - 1, cast("Corner", mask.fn))
 
     def opposite(self, condition: Node) -> Node:
         """1 where the condition, which is 1 or 0, is 0."""
@@ -120,7 +121,7 @@ class Masks:
     def _triangle(self, triangle: Triangle, dims: AtomDims) -> Node:
         if len(dims) < 2:
             raise NotLowerable("a mask needs rows and columns")
-        return self._b.mask(dims[-2], dims[-1], triangle.diagonal)
+        return self._b.mask(dims[-2], dims[-1], triangle.diagonal, triangle.corner)
 
     @staticmethod
     def _finite(value: float | None, dtype: str) -> float:

@@ -9,6 +9,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 
+from mugraph.ir.calls import Corner
 from mugraph.ir.ops import Kind, Tf32
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.algebra.concat import Pieces
@@ -29,6 +30,7 @@ class Primitives:
     atoms:  what axes are made of
     nodes:  in an order in which inputs come before uses
     masks, places, pieces: what is hidden, what counts along axes, and what is in pieces
+    every_mask: of matrices those stay masks that are nothing but ones or zeros
     """
 
     masks: Masks
@@ -38,6 +40,7 @@ class Primitives:
     def __init__(self) -> None:
         self.atoms = Atoms()
         self.nodes: list[Node] = []
+        self.every_mask = False
         self._f32 = False
         self._tf32: Tf32 = ""
         self._call = -1
@@ -110,16 +113,17 @@ class Primitives:
         along = self.atoms.resolve(along)
         return self._add(Node(Kind.POSITION, dims=(along,), value=float(first))) if along else self.const(float(first))
 
-    def mask(self, rows: AtomDim, columns: AtomDim, diagonal: int) -> Node:
-        """1 where the place along `columns` is at most that along `rows` + diagonal, else 0."""
+    def mask(self, rows: AtomDim, columns: AtomDim, diagonal: int, corner: Corner = "") -> Node:
+        """1 where the place along `columns` is at most that along `rows` + diagonal, else 0. corner: as of a Triangle"""
         rows, columns = self.atoms.resolve_dims((rows, columns))
         if any(atom in self.atoms.sections for atom in (*rows, *columns)):
             raise NotLowerable("a part of a mask is outside the fragment")
-        if self.atoms.elements(columns) - 1 <= diagonal:
-            return self.const(1.0)
-        if self.atoms.elements(rows) - 1 + diagonal < 0:
-            return self.const(0.0)
-        return self._add(Node(Kind.MASK, dims=(rows, columns), value=float(diagonal)))
+        if not corner and not (self.every_mask and rows and columns):
+            if self.atoms.elements(columns) - 1 <= diagonal:
+                return self.const(1.0)
+            if self.atoms.elements(rows) - 1 + diagonal < 0:
+                return self.const(0.0)
+        return self._add(Node(Kind.MASK, dims=(rows, columns), value=float(diagonal), fn=corner))
 
     def hide(self, a: Node, keep: Node) -> Node:
         """`a`, but minus infinity where the mask or condition `keep` is 0."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from mugraph.ir.calls import TensorInfo
 from mugraph.ir.ranges import DynamicSize, Point, Product, SizeRange, largest_point, with_sizes
 from mugraph.ir.region import Region
+from mugraph.trace.regions.growing_masks import resized_mask
 
 _LEAST_SIZES = 2
 """A range has at least so many."""
@@ -37,14 +38,7 @@ def clipped(region: Region, samples: Sequence[Region]) -> Region:
 def _without_largest(region: Region, made: DynamicSize, old: SizeRange, new: SizeRange) -> Region:
     ranges = [new if one == old else one for one in made.ranges]
     point = largest_point(ranges)
-    values = {
-        value: replace(
-            info,
-            shape=_at(info.shape, made.shapes.get(value), point),
-            strides=_at(info.strides, made.strides.get(value), point),
-        )
-        for value, info in region.values.items()
-    }
+    values = infos_at(region.values, made, point)
     calls = tuple(
         replace(
             call,
@@ -55,6 +49,18 @@ def _without_largest(region: Region, made: DynamicSize, old: SizeRange, new: Siz
     )
     first, *others = ranges
     return replace(region, values=values, calls=calls, dynamic=replace(made, range=first, others=tuple(others)))
+
+
+def infos_at(values: Mapping[int, TensorInfo], made: DynamicSize, point: Point) -> dict[int, TensorInfo]:
+    """What values of a region are at these sizes."""
+    found: dict[int, TensorInfo] = {}
+    for value, info in values.items():
+        shape, strides = (
+            _at(numbers, products.get(value), point)
+            for numbers, products in ((info.shape, made.shapes), (info.strides, made.strides))
+        )
+        found[value] = replace(info, shape=shape, strides=strides, triangle=resized_mask(info, shape))
+    return found
 
 
 def _at(numbers: tuple[int, ...], products: tuple[Product, ...] | None, point: Point) -> tuple[int, ...]:

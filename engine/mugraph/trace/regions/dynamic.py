@@ -25,6 +25,7 @@ from mugraph.ir.ranges import (
 )
 from mugraph.ir.region import Argument, Call, Named, Region, TensorInfo
 from mugraph.trace.regions.clipped import clipped
+from mugraph.trace.regions.growing_masks import with_corners
 from mugraph.trace.regions.size_words import listed, other_calls, other_values, said, same_kind
 
 _EQUALS = re.compile(r"(?P<what>.*) == (?P<value>\d+)", re.DOTALL)
@@ -116,6 +117,7 @@ def _dynamic(
             made = [call for one in there if one.function == region.function for call in one.calls]
             raise Varies(other_calls(region.calls, made, at))
         seen.append(other)
+    region, *_ = seen = with_corners(seen)
     for (point, _, _), other in zip(samples, seen[1:], strict=True):
         if not _same_values(region, other):
             raise Varies(other_values(region, other, Compared(ranges, point)))

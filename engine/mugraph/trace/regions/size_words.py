@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mugraph.ir.calls import operands
-from mugraph.ir.masks import is_causal
+from mugraph.ir.masks import may_vary
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ranges import FIXED, Compared, DynamicSize
@@ -53,8 +54,11 @@ def other_values(region: Region, other: Region, at: Compared) -> str:
 
 
 def same_kind(info: TensorInfo, other: TensorInfo) -> bool:
-    """Are they alike but for the sizes of dimensions? A constant must hold the same triangle, or the same number."""
-    one, two = info.triangle, other.triangle
+    """Are they alike but for the sizes of dimensions? A constant must hold the same triangle, or one that keeps its
+    distance from a corner, or the same number. What is no such constant at the largest sizes is taken for none."""
+    one, two = info.triangle, other.triangle if info.triangle is not None else None
+    if one is not None and two is not None and one.corner:
+        one, two = (replace(triangle, diagonal=0) for triangle in (one, two))
     uniform = one is not None and two is not None and one.is_uniform and two.is_uniform and one.below == two.below
     return len(info.shape) == len(other.shape) and info.dtype == other.dtype and (uniform or one == two)
 
@@ -96,7 +100,7 @@ def masked_along(unit: SearchUnit, program: TensorProgram) -> str | None:
     """Which call masks along an axis that varies, if one does. program: the unit's, with the axes that vary"""
     for op in unit.program.ops:
         along = program.least.keys() & {*op.rows, *op.columns} if op.kind is Kind.MASK else set[str]()
-        if along and not any(is_causal(op, program.sizes, axes) for axes in program.varying_together):
+        if along and not may_vary(op, program.sizes, program.varying_together):
             calls = [said(unit.calls[at]) for at in _positions(op, unit)]
             return f"{calls[-1] if calls else 'its code'} masks along it, {ONE_SIZE}"
     return None

@@ -29,10 +29,11 @@ class Atom:
 
 
 class Atoms:
-    """Numbers of one reading of a text."""
+    """Numbers of one reading of a text. starts: where loops begin, by their counters"""
 
     def __init__(self) -> None:
         self.known: dict[str, Atom] = {}
+        self.starts: dict[str, Poly] = {}
         self._split: dict[str, Poly] = {}
         self._derived: dict[tuple[object, ...], Poly] = {}
 
@@ -64,6 +65,7 @@ class Atoms:
     def counted(self, name: str, start: Poly, stop: Poly, step: int) -> tuple[str, Poly]:
         """The counter of a loop, and what the loop's variable is."""
         found = self.made(name, "loop", ())
+        self.starts[found] = start
         value = start + number(step) * atom(found)
         self.known[found] = Atom(found, "loop", (at_most(ZERO, atom(found)), less(value, stop)))
         return found, value
@@ -134,7 +136,8 @@ class Atoms:
             return a if (difference <= 0) == (op == "min") else b
         key = (op, frozenset((a, b)))
         if key not in self._derived:
-            least = 0 if self.is_natural(a) and self.is_natural(b) else -1
+            both = [self.is_natural(a), self.is_natural(b)]
+            least = 0 if (any(both) if op == "max" else all(both)) else -1
             name = self.made(f"{op}({a}, {b})", "derived", ())
             one = atom(name)
             bounds = (at_most(one, x) if op == "min" else at_most(x, one) for x in (a, b))

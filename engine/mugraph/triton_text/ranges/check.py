@@ -16,6 +16,7 @@ from mugraph.triton_text.ranges.atoms import Atoms
 from mugraph.triton_text.ranges.claims import Claims, NotProved
 from mugraph.triton_text.ranges.formulas import Formula
 from mugraph.triton_text.ranges.launcher import Declared, HostTensor, LauncherReading, Ways
+from mugraph.triton_text.ranges.masks import triangles
 from mugraph.triton_text.ranges.layouts import Sizes, layout, shape_of, strides_of
 from mugraph.triton_text.ranges.poly import Poly, number
 from mugraph.triton_text.ranges.prover import WAITED_MS, Prover
@@ -95,7 +96,8 @@ class _Reading:
             given = [self._input(tensor.name, sizes) for tensor in self._source.inputs]
             result = reading.evaluator.run(module.functions[launcher], given, {})
             self._check_outputs(listed(result), sizes)
-            claims = Claims(atoms, self._prover, tuple(ways.known), self._largest)
+            masks = triangles(self._program, sizes)
+            claims = Claims(atoms, self._prover, tuple(ways.known), self._largest, masks)
             for launch in reading.launches:
                 try:
                     claims.check(launch)

@@ -4,14 +4,15 @@
 - Of what a launch writes, every element is written exactly once.
 - Along an axis whose size varies a kernel reads what it writes, or, where it adds up, every element exactly once; what
   a causal mask takes nothing of it need not read.
-- A mask that decides between numbers is the end of an axis, the one that the tensors have there.
+- A mask that decides between numbers is the end of an axis, the one that the tensors have there, or a mask of the
+  program, with its diagonal at every size.
 
 An address that fits into 32 bits at the largest size does at each: inside of a tensor none is larger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mugraph.triton_text.ranges.accesses import Launch
@@ -28,6 +29,7 @@ from mugraph.triton_text.ranges.formulas import (
     same,
     some,
 )
+from mugraph.triton_text.ranges.masks import Triangle
 from mugraph.triton_text.ranges.placed import Placed, check_lanes, one_lane, placed, witness
 from mugraph.triton_text.ranges.poly import ZERO, Poly, atom
 from mugraph.triton_text.ranges.prover import Counterexample, Prover, Undecided
@@ -44,6 +46,7 @@ class Claims:
     """
     known:   on the way through the launcher that is looked at
     largest: of each size
+    masks:   of the program
     proved:  claims that were
     """
 
@@ -51,8 +54,10 @@ class Claims:
     prover: Prover
     known: Sequence[Formula]
     largest: Mapping[str, int]
+    masks: Sequence[Triangle] = ()
     proved: int = 0
     _launch: Launch = field(init=False)
+    _triangles: frozenset[Formula] = field(init=False)
 
     def check(self, launch: Launch) -> None:
         """Raises Wrong with a counterexample, NotProved and Unreadable."""
@@ -60,6 +65,7 @@ class Claims:
         places = [placed(access, launch, self.atoms, self.largest) for access in launch.accesses]
         for one in places:
             self._inside(one)
+        self._triangles = self._masked(places)
         stores = [one for one in places if one.access.what == "writes"]
         for memory in dict.fromkeys(one.access.memory for one in stores):
             self._written([one for one in stores if one.access.memory is memory])
@@ -76,6 +82,14 @@ class Claims:
         for poly, line in launch.numbers:
             if any(self.atoms.known[name].sort == "derived" for name in self.atoms.normal(poly).atoms):
                 raise Unreadable(f"numbers are computed from {poly}", line)
+
+    def _masked(self, places: Sequence[Placed]) -> frozenset[Formula]:
+        """The program's masks, at the indices that the launch has of their axes."""
+        indices: dict[str, set[Poly]] = {}
+        for one in places:
+            for axis, index in one.index.items():
+                indices.setdefault(axis, set()).add(index)
+        return frozenset(formula for mask in self.masks for formula in mask.formulas(indices))
 
     def _varies(self, names: Iterable[str]) -> bool:
         return any(self.atoms.known[name].sort == "size" for name in self.atoms.varying(names))
@@ -118,7 +132,17 @@ class Claims:
         name = f"{one.access.memory.name} along {axis.axis}"
         if written and own.atoms & set(one.blocks):
             raise Wrong("order", f"{self._launch.kernel} reads {name} elsewhere than it writes", one.access.place.line)
-        varying = self.atoms.varying(own.atoms)
+        begun = frozenset(name for loop in one.loops if loop in own.atoms for name in self._begun(loop))
+        try:
+            self._summed(one, axis, own, self.atoms.varying(own.atoms), name)
+        except Refused:
+            if not begun:
+                raise
+            # Where a block's loop begins, as that over a window does, is given: the sum is that of the block.
+            self._summed(one, axis, own, self.atoms.varying(own.atoms - begun), name)
+
+    def _summed(self, one: Placed, axis: Along, own: Poly, varying: Collection[str], name: str) -> None:
+        """Every element once. varying: numbers that the index is made of, of which those vary that are no sizes"""
         variables = [variable for variable in one.variables if variable in varying]
         self._once(one, variables, {axis.axis: own}, "order", f"an element of {name} twice")
         wanted = {axis.axis: self.atoms.below(f"index of {axis.axis}", "index", axis.extent)}
@@ -128,18 +152,29 @@ class Claims:
         self._prove([*others, *known], led, one, "unwritten", f"not every element of {name}", wanted)
 
     def _left_out(self, own: Poly, wanted: Poly, variables: Sequence[str]) -> list[Formula]:
-        """What one mask takes nothing of need not be read: as the keys after a block's last query.
+        """What masks take nothing of need not be read: as the keys after a block's last query, or before a window of
+        its first.
 
-        It holds of an index if every row of the block has the mask's zero there."""
-        found: set[Formula] = set()
+        It holds of an index if every row of the block has a zero of one of the masks there, and all that is masked is
+        masked by these."""
+        every_choice: set[frozenset[Formula]] = set()
         for choice in self._launch.choices:
             equal, _ = one_lane(choice.lanes, self.atoms)
+            found: set[Formula] = set()
             for part in parts_of(self.atoms.normal_formula(replaced(choice.mask, equal))):
                 if isinstance(part, AtLeastZero) and part.atoms & set(variables):
-                    moved = part.poly + own - wanted
-                    if not moved.atoms & set(variables) and not self._varies(moved.atoms - wanted.atoms):
+                    moved = self._moved(part.poly, own, wanted)
+                    known = part in self._triangles or not self._varies(moved.atoms - wanted.atoms)
+                    if not moved.atoms & set(variables) and known:
                         found.add(opposite(AtLeastZero(moved)))
-        return list(found) if len(found) == 1 else []
+            every_choice |= {frozenset(found)} if found else set()
+        return list(*every_choice) if len(every_choice) == 1 else []
+
+    @staticmethod
+    def _moved(poly: Poly, own: Poly, wanted: Poly) -> Poly:
+        """With another index in the place of one that is in it, once with either sign."""
+        added, taken = poly + own, poly - own
+        return added - wanted if len(added.atoms) <= len(taken.atoms) else taken + wanted
 
     def _once(self, one: Placed, variables: Sequence[str], index: Mapping[str, Poly], check: str, reason: str) -> None:
         """No other values of the variables lead to the same indices."""
@@ -148,6 +183,11 @@ class Claims:
         equal = [same(poly, poly.replaced(values)) for poly in index.values()]
         claim = every(same(atom(name), values[name]) for name in variables)
         self._prove([*one.holds, *self._facts(one), *again, *equal], claim, one, check, reason)
+
+    def _begun(self, loop: str) -> list[str]:
+        """What a loop begins with that is a smallest or a largest number, or made of one."""
+        start = self.atoms.normal(self.atoms.starts[loop])
+        return [name for name in start.atoms if self.atoms.known[name].sort == "derived"]
 
     def _led(self, one: Placed, wanted: Mapping[str, Poly], variables: Sequence[str]) -> Formula:
         """There are values of the variables that lead to the wanted indices: it holds of those that division finds."""
@@ -172,8 +212,8 @@ class Claims:
         if any(part == less(index, extent) for _, index, extent in along):
             self.proved += 1
             return
-        plain = all(self.atoms.known[name].sort != "derived" for name in part.atoms)
-        if isinstance(part, AtLeastZero) and plain and len({axis for axis, _, _ in along}) > 1:
+        if part in self._triangles:
+            self.proved += 1
             return
         for (_, index, extent), one in along.items():
             end = less(index, extent)

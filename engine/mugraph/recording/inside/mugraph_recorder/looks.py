@@ -30,7 +30,7 @@ MOST_SETS = 2_048
 MOST_PICTURES = 8
 """Sets of a function of which a picture is taken at once: at the first call, and again at the second, when what the
 first one sets up is there."""
-MANY_CALLS = 64
+MANY_CALLS = 16
 """Any other set has its picture taken when it has been met so often."""
 MOST_NUMBERS = 8
 """Values of whole numbers that are told apart for calls that are equal otherwise: a counter has another at each."""
