@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mugraph.ir.ops import Kind
 from mugraph.ir.ranges import FIXED, Product, multiple
 from mugraph.ir.region import Region, SearchUnit
 from mugraph.ir.text import format_program, parse_program
@@ -102,7 +103,7 @@ def scaled(x, w):
 
 # mugraph: b=1..64, q=f16[b, 96], k=f16[b, 96], v=f16[b, 96]
 def triangle(q, k, v):
-    mask = torch.ones(q.shape[0], q.shape[0], dtype=torch.bool).tril()
+    mask = torch.ones(q.shape[0], q.shape[0], dtype=torch.bool).tril(q.shape[0] // 4)
     return torch.softmax((q @ k.T).masked_fill(~mask, float("-inf")), -1) @ v
 
 # mugraph: b=1..64, q=f16[2, 2, b, 96], k=f16[2, 2, b, 96]
@@ -121,9 +122,10 @@ def first_keys(q, k, v):
 def softened(q, k, v):
     return torch.softmax(q @ k.transpose(-1, -2), -1) @ v
 
-# mugraph: b=1..64, q=f16[2, b, 96], k=f16[2, 80, 96], v=f16[2, 80, 96], w=f16[96, 96]
-def after(q, k, v, w):
-    found = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+# mugraph: b=1..64, q=f16[2, b, 96], w=f16[96, 96]
+def after(q, w):
+    found = q - q.mean(1, keepdim=True)
     return torch.relu(torch.relu(found @ w) @ w)
 
 # mugraph: b=1..64, x=f16[4, b, 192], y=f16[4, b, 32], w=f16[128, 80]
@@ -175,7 +177,7 @@ def test_what_varies_is_found(regions: dict[str, Region]) -> None:
         ("one_size", "b cannot have a range: the code does something else with b = 17 than with 64 (line 17)"),
         ("half", "b cannot have a range: slicing in line 35 has 32, 15, 0 where it is 64, 31, 1, which is no whole"),
         ("scaled", "b cannot have a range: div in line 39 is given a number that is computed from it"),
-        ("triangle", "b cannot have a range: tril in line 43 makes a mask along it, and a kernel's mask has one size"),
+        ("triangle", "b cannot have a range: tril in line 43 makes a mask along it that is another one at each size"),
         ("fixed", "b cannot have a range: with b = 31: fixed raises RuntimeError"),
         ("unused", "no argument of unused has the size “b”"),
     ],
@@ -236,12 +238,15 @@ def test_a_constant_of_the_size_is_left_to_pytorch(regions: dict[str, Region]) -
     assert reasons == (f"b cannot have a range: mean in line 23 computes with {number}",)
 
 
-def test_a_mask_along_the_size_is_left_to_pytorch(regions: dict[str, Region]) -> None:
-    pieces, reasons = ranged_units(regions["first_keys"])
-    assert not any(isinstance(piece, SearchUnit) for piece in pieces)
-    masks = "masks along it, and a kernel's mask has one size"
-    assert reasons == (f"b cannot have a range: scaled_dot_product_attention in line 56 {masks}",)
+def test_a_mask_that_begins_at_a_corner_at_every_size(regions: dict[str, Region]) -> None:
+    pieces, _ = ranged_units(regions["first_keys"])
+    (unit,) = [piece for piece in pieces if isinstance(piece, SearchUnit)]
+    assert [(op.fn, op.value) for op in unit.program.ops if op.kind is Kind.MASK] == [("first", 0.0)]
+
+
+def test_what_follows_a_part_that_cannot_vary_has_a_kernel(regions: dict[str, Region]) -> None:
     pieces, reasons = ranged_units(regions["after"])
+    assert reasons
     assert any(isinstance(piece, SearchUnit) for piece in pieces), "what follows it has a kernel nevertheless"
 
 

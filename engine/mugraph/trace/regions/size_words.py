@@ -13,7 +13,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.ranges import FIXED, Compared, DynamicSize
 from mugraph.ir.region import Call, Region, SearchUnit, TensorInfo
 
-ONE_SIZE = "and a kernel's mask has one size"
+ANOTHER = "that is another one at each size"
 
 
 def said(call: Call) -> str:
@@ -47,7 +47,7 @@ def other_values(region: Region, other: Region, at: Compared) -> str:
         if seen is None or value not in makers or same_kind(info, seen):
             continue
         if info.triangle != seen.triangle:
-            return f"{said(makers[value])} makes a mask along it, {ONE_SIZE}"
+            return f"{said(makers[value])} makes a mask along it {ANOTHER}"
         what = "type" if info.dtype != seen.dtype else "number of dimensions"
         return f"{said(makers[value])} gives another {what} with {at.here}"
     return f"with {at.here} this code computes other values than with {at.largest_briefly}"
@@ -98,9 +98,9 @@ def _positions(op: Op, unit: SearchUnit) -> tuple[int, ...]:
 
 def masked_along(unit: SearchUnit, program: TensorProgram) -> str | None:
     """Which call masks along an axis that varies, if one does. program: the unit's, with the axes that vary"""
-    for op in unit.program.ops:
+    for op in program.ops:
         along = program.least.keys() & {*op.rows, *op.columns} if op.kind is Kind.MASK else set[str]()
         if along and not may_vary(op, program.sizes, program.varying_together):
             calls = [said(unit.calls[at]) for at in _positions(op, unit)]
-            return f"{calls[-1] if calls else 'its code'} masks along it, {ONE_SIZE}"
+            return f"{calls[-1] if calls else 'its code'} makes a mask along it {ANOTHER}"
     return None
