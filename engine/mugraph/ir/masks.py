@@ -80,9 +80,9 @@ def at_sizes(op: Op, old: Mapping[str, int], new: Mapping[str, int]) -> Op:
 
 
 def resized(op: Op, old: Mapping[str, int], new: Mapping[str, int]) -> Op:
-    """The mask at other sizes, for a test of a graph at any: it starts as far from the corner it is nearest to, the first row and column or the last
-    ones, as it did; a diagonal far from both keeps its place in proportion. A mask without an empty row keeps that, and
-    of a mask and its complement one stays the other's complement.
+    """The mask at other sizes, for a test of a graph at any: it starts as far from the corner it is nearest to, the
+    first row and column or the last ones, as it did; a diagonal far from both keeps its place in proportion. A mask
+    without an empty row keeps that, and of a mask and its complement one stays the other's complement.
 
     At very small sizes a mask may become uniform: verification/sizes.py chooses sizes so that it does not."""
     if op.kind is not Kind.MASK:

@@ -16,8 +16,8 @@ from mugraph.codegen.launcher import launcher_text
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
-from mugraph.ir.masks import empties
 from mugraph.ir.library import library_call
+from mugraph.ir.masks import empties
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us
@@ -267,7 +267,9 @@ class SizeTable:
 
     def _at(self, block: BlockGraph, step: int) -> BlockGraph:
         sizes = sizes_at(self.program, step)
-        return resize_block(block, {axis: sizes.get(axis, n) for axis, n in block.sizes.items()}, self.program.least)
+        return resize_block(
+            block, {axis: sizes.get(axis, n) for axis, n in block.sizes.items()}, self.program.least.keys()
+        )
 
     def _candidates(self, block: BlockGraph, step: int, own: Schedule) -> list[Candidate]:
         """The best schedules of a block graph at a step, among those of the same kind as `own` (loops, swap)."""

@@ -134,7 +134,8 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
         except NotLowerable as error:
             raise Varies(str(error)) from None
         other = lowered.program
-        differs = (_layouts(full), unit.laid) != (_layouts(other), lowered.laid) or not alike(full, other)
+        parts = lowered.views.keys()
+        differs = (_layouts(full, parts), unit.laid) != (_layouts(other, parts), lowered.laid) or not alike(full, other)
         if full.sizes.keys() != other.sizes.keys() or differs:
             raise Varies(other_program(unit, other, made, at))
         if any(not _same_layout(a, b, full, other) for a, b in zip(full.tensors, other.tensors, strict=True)):
@@ -188,10 +189,15 @@ def _with_ranges(program: TensorProgram, varying: Mapping[str, Product], made: D
     return replace(program, least={axis: of.at(least) for axis, of in varying.items()}, sized=sized)
 
 
-def _layouts(program: TensorProgram) -> tuple[object, ...]:
-    """The tensors but for their strides, which follow from the region's values."""
+def _layouts(program: TensorProgram, parts: Collection[str]) -> tuple[object, ...]:
+    """The tensors but for their strides, which follow from the region's values. parts: tensors that are parts of
+    others, which general_views compares"""
     tensors = (*program.tensors, *program.outputs.values())
-    return tuple((tensor.name, tensor.dims, tensor.dtype, tensor.source, tensor.windows) for tensor in tensors)
+    sources = ("" if tensor.name in parts else tensor.source for tensor in tensors)
+    return tuple(
+        (tensor.name, tensor.dims, tensor.dtype, source, tensor.windows)
+        for tensor, source in zip(tensors, sources, strict=True)
+    )
 
 
 def _same_layout(tensor: Tensor, other: Tensor, full: TensorProgram, small: TensorProgram) -> bool:

@@ -1,9 +1,9 @@
 """Parts of tensors that a search unit reads in a region with a range of sizes. Along axes other than the dynamic one
-they are the same at every size."""
+they are the same at every size; along it they are the first elements, as of a table or a cache."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mugraph.ir.calls import Argument, Call, Ref, Symbol
@@ -47,8 +47,8 @@ def general_views(
             for other, numbers, own in seen
         ]
         general = general_call((call, *made_there), points)
-        if call.target == "Tensor.__getitem__" and any(map(_varies, general.args)):
-            raise Varies(f"{said(call)} takes a part along it")
+        if call.target == "Tensor.__getitem__" and any(map(_begins_elsewhere, general.args)):
+            raise Varies(f"{said(call)} takes a part along it that begins at another place with each size")
         calls.append(general)
         infos = [unit.view_values[call.outputs[0]], *(other.values[numbers[position]] for other, numbers, _ in seen)]
         shape, stride = general_info(infos, points, f"a part that {said(call)} reads has")
@@ -61,16 +61,12 @@ def _renumbered(args: Sequence[Argument], own: Mapping[int, int]) -> tuple[Argum
     return tuple(Ref(own.get(arg.value, arg.value)) if isinstance(arg, Ref) else arg for arg in args)
 
 
-def _varies(argument: Argument) -> bool:
-    return any(product_in(symbol) is not None for symbol in _symbols(argument))
-
-
-def _symbols(argument: Argument) -> Iterator[Symbol]:
-    if isinstance(argument, Symbol):
-        yield argument
-    elif isinstance(argument, tuple):
-        for item in argument:
-            yield from _symbols(item)
-    elif isinstance(argument, slice):
-        for part in (argument.start, argument.stop, argument.step):
-            yield from _symbols(part)
+def _begins_elsewhere(argument: Argument) -> bool:
+    """Of an index: does the address of its first element vary, or its step? How memory is aligned there would as
+    well."""
+    if isinstance(argument, tuple):
+        return any(map(_begins_elsewhere, argument))
+    if isinstance(argument, slice):
+        ends: tuple[Argument, ...] = (argument.start, argument.step)
+        return any(map(_begins_elsewhere, ends))
+    return isinstance(argument, Symbol) and product_in(argument) is not None

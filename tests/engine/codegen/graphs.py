@@ -194,9 +194,7 @@ def attention(
     return g.build()
 
 
-def window_attention(
-    b: int, q: int, kv: int, d: int, width: int, *, corner: str, scale: float = 0.125
-) -> BlockGraph:
+def window_attention(b: int, q: int, kv: int, d: int, width: int, *, corner: str, scale: float = 0.125) -> BlockGraph:
     """Causal attention of queries that each see the last `width` keys up to their own place, counted from a corner."""
     g = Graph("window_attention", {"b": b, "q": q, "kv": kv, "d": d, "e": d}, nest("kv"))
     queries, keys, values = g.load("query", "b q d"), g.load("key", "b kv d"), g.load("value", "b kv e")

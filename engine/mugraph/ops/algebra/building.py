@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from mugraph.ir.calls import Argument, TensorInfo
+from mugraph.ir.calls import Argument, Corner, TensorInfo
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.algebra.nodes import Node

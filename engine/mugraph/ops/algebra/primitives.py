@@ -114,7 +114,7 @@ class Primitives:
         return self._add(Node(Kind.POSITION, dims=(along,), value=float(first))) if along else self.const(float(first))
 
     def mask(self, rows: AtomDim, columns: AtomDim, diagonal: int, corner: Corner = "") -> Node:
-        """1 where the place along `columns` is at most that along `rows` + diagonal, else 0. corner: as of a Triangle"""
+        """1 where the place along `columns` is at most that along `rows` + diagonal, else 0. corner: of a Triangle"""
         rows, columns = self.atoms.resolve_dims((rows, columns))
         if any(atom in self.atoms.sections for atom in (*rows, *columns)):
             raise NotLowerable("a part of a mask is outside the fragment")

@@ -2,7 +2,7 @@
 
 A cache of 32 places of which the first `n` are attended has one stride at every n. At n = 32 it is also what a tensor
 of n places would have, and a kernel made from that size would take the one for the other. So the region is made from
-the size before, and the last one is left to PyTorch.
+the size before, and the last one is left to PyTorch. So it is with a table of which the first `n` rows are read.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.calls import TensorInfo
+from mugraph.ir.calls import TensorInfo, operands
 from mugraph.ir.ranges import DynamicSize, Point, Product, SizeRange, largest_point, with_sizes
 from mugraph.ir.region import Region
 from mugraph.trace.regions.growing_masks import resized_mask
@@ -23,14 +23,14 @@ def clipped(region: Region, samples: Sequence[Region]) -> Region:
     """The region without the largest size of a range, where that alone tells another layout than the samples do; else
     the region itself."""
     made = region.dynamic
-    if made is None or not _misleads(region.values, samples):
+    if made is None or not (_misleads(region.values, samples) or _is_whole(region, samples)):
         return region
     for one in made.ranges:
         shorter = replace(one, largest=one.largest - 1)
         if shorter.largest - shorter.least + 1 < _LEAST_SIZES:
             continue
         found = _without_largest(region, made, one, shorter)
-        if not _misleads(found.values, samples):
+        if not (_misleads(found.values, samples) or _is_whole(found, samples)):
             return found
     return region
 
@@ -79,6 +79,18 @@ def _misleads(values: Mapping[int, TensorInfo], samples: Sequence[Region]) -> bo
     )
 
 
+def _is_whole(region: Region, samples: Sequence[Region]) -> bool:
+    """Is a part taken of a tensor that is all of it here, and at no other size?"""
+    parts = [(operands(call)[0], call.outputs[0]) for call in region.calls if call.target == "Tensor.__getitem__"]
+    return any(
+        region.values[whole].shape == region.values[part].shape
+        and sample.values[whole].shape != sample.values[part].shape
+        for whole, part in parts
+        for sample in samples
+        if len(region.values[whole].shape) == len(region.values[part].shape)
+    )
+
+
 def _longer(info: TensorInfo, other: TensorInfo) -> frozenset[int]:
     """Dimensions of which both have more than one element, if some size differs."""
     if info.shape == other.shape:
@@ -89,8 +101,10 @@ def _longer(info: TensorInfo, other: TensorInfo) -> frozenset[int]:
 def _packed(info: TensorInfo, dims: frozenset[int]) -> dict[int, bool]:
     """Which of these dimensions lie just outside the next one in memory."""
     found, dense = dict[int, bool](), 1
-    for at in sorted(dims, key=lambda at: abs(info.strides[at])):
-        found[at] = info.strides[at] == dense
+    longer = (at for at, size in enumerate(info.shape) if size > 1)
+    for at in sorted(longer, key=lambda at: abs(info.strides[at])):
+        if at in dims:
+            found[at] = info.strides[at] == dense
         if info.strides[at]:
             dense = info.strides[at] * info.shape[at]
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from traceback import FrameSummary, extract_tb
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Entry
+from mugraph.trace.run.parts import Parts
 from mugraph.trace.run.places import Places
 from mugraph.trace.run.values import DTYPE_NAMES
 from mugraph.trace.syntax.shapes import Spec, TensorSpec
@@ -62,7 +64,8 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
         builder = _SymbolicBuilder(places, mode, constants, given=given)
         with torch.no_grad(), OneDevice(), constants:
             ready = builder.ready(entry)
-            with builder.within(), as_recorded(ready.around), enable_python_dispatcher():
+            numbers = cache(lambda: [_values(products, point) for point in _points(entry.sizes)])
+            with builder.within(), as_recorded(ready.around), enable_python_dispatcher(), Parts(numbers):
                 ready.function(*ready.args, **ready.kwargs)
     except Exception as error:
         line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
@@ -71,12 +74,17 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
         return f"PyTorch cannot follow the code without knowing the size ({line[:120]}{where})"
     guards = cast("Sequence[Any]", shapes.guards)
     for point in _points(entry.sizes):
-        values = {symbol: of.at(point) for symbol, of in products.items()}
+        values = _values(products, point)
         broken = next((guard for guard in guards if guard.expr.xreplace(values) is sympy.false), None)
         if min(point.values()) > 1 and broken is not None:
             at, where = Compared(entry.sizes, point), _line(broken, path)
             return f"the code does something else with {at.here} than with {at.largest_briefly}{where}"
     return None
+
+
+def _values(products: Mapping[object, Product], point: Point) -> dict[object, int]:
+    """Of the symbols."""
+    return {symbol: of.at(point) for symbol, of in products.items()}
 
 
 def _line(guard: Any, path: str) -> str:

@@ -16,8 +16,8 @@ from mugraph.triton_text.ranges.atoms import Atoms
 from mugraph.triton_text.ranges.claims import Claims, NotProved
 from mugraph.triton_text.ranges.formulas import Formula
 from mugraph.triton_text.ranges.launcher import Declared, HostTensor, LauncherReading, Ways
-from mugraph.triton_text.ranges.masks import triangles
 from mugraph.triton_text.ranges.layouts import Sizes, layout, shape_of, strides_of
+from mugraph.triton_text.ranges.masks import triangles
 from mugraph.triton_text.ranges.poly import Poly, number
 from mugraph.triton_text.ranges.prover import WAITED_MS, Prover
 from mugraph.triton_text.ranges.values import Memory
