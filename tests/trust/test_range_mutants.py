@@ -49,6 +49,25 @@ def test_mutants_that_the_tested_sizes_do_not_show(name: str, axes: tuple[str, .
             assert found.wrong_at is None or found.tests or found.proof, f"{mutant.what}: wrong at {found.wrong_at}"
 
 
+@pytest.mark.parametrize("diagonal", ["2 * KV - Q - 41", "KV - Q + KV // 42", "KV - 2 * Q + 41", "KV - Q - 1"])
+def test_a_mask_that_is_not_the_programs_at_every_size_is_not_proved(diagonal: str) -> None:
+    one = made("looking back", ("q", "kv"), False)
+    text = one.source.standalone()
+    assert "<= offs_q[:, None] + KV - Q" in text
+    wrong = text.replace("offs_q[:, None] + KV - Q", f"offs_q[:, None] + {diagonal}")
+    assert wrong != text
+    assert proved(one, wrong) != ""
+
+
+def test_a_loop_that_begins_after_the_window_is_not_proved() -> None:
+    one = made("a window", ("q", "kv"), False)
+    text = one.source.standalone()
+    assert proved(one, text) == ""
+    start = "pid_q * BLOCK_Q - 5 - Q + KV"
+    assert start in text
+    assert "not every element" in proved(one, text.replace(start, "pid_q * BLOCK_Q + 11 - Q + KV"))
+
+
 def test_forms_are_the_size_at_the_tested_sizes_alone() -> None:
     for said, form in forms(TESTED):
         values = {size: eval(form("size").replace("{min}", "min"), {"size": size, "min": min}) for size in range(1, 42)}

@@ -1,18 +1,23 @@
 """Parts of tensors that a search unit reads in a region with a range of sizes. Along axes other than the dynamic one
-they are the same at every size; along it they are the first elements, as of a table or a cache."""
+they are the same at every size. Along it they are the first elements, as of a table or a cache, or such as begin where
+memory is aligned as that of the whole tensor is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.calls import Argument, Call, Ref, Symbol
-from mugraph.ir.ranges import Compared, DynamicSize, Point, Product, largest_point, product_in
+from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo
+from mugraph.ir.dtypes import itemsize
+from mugraph.ir.ranges import FIXED, Compared, DynamicSize, Point, Product, largest_point, product_in
 from mugraph.ir.region import Region, SearchUnit
 from mugraph.ops.views import View
 from mugraph.trace.regions.dynamic import Varies, general_call, general_info
 from mugraph.trace.regions.size_words import said
 from mugraph.units.part_views import PartViews
+
+WORD = 16
+"""Bytes that kernels read at once, where the address of a tensor is a multiple."""
 
 
 def general_views(
@@ -47,7 +52,9 @@ def general_views(
             for other, numbers, own in seen
         ]
         general = general_call((call, *made_there), points)
-        if call.target == "Tensor.__getitem__" and any(map(_begins_elsewhere, general.args)):
+        if call.target == "Tensor.__getitem__" and not _stays_aligned(
+            general, {**region.values, **unit.view_values}, {**made.strides, **strides}
+        ):
             raise Varies(f"{said(call)} takes a part along it that begins at another place with each size")
         calls.append(general)
         infos = [unit.view_values[call.outputs[0]], *(other.values[numbers[position]] for other, numbers, _ in seen)]
@@ -61,12 +68,23 @@ def _renumbered(args: Sequence[Argument], own: Mapping[int, int]) -> tuple[Argum
     return tuple(Ref(own.get(arg.value, arg.value)) if isinstance(arg, Ref) else arg for arg in args)
 
 
-def _begins_elsewhere(argument: Argument) -> bool:
-    """Of an index: does the address of its first element vary, or its step? How memory is aligned there would as
-    well."""
-    if isinstance(argument, tuple):
-        return any(map(_begins_elsewhere, argument))
-    if isinstance(argument, slice):
-        ends: tuple[Argument, ...] = (argument.start, argument.step)
-        return any(map(_begins_elsewhere, ends))
+def _stays_aligned(call: Call, values: Mapping[int, TensorInfo], strides: Mapping[int, tuple[Product, ...]]) -> bool:
+    """Of a part `x[...]`: is the address of its first element a whole number of words from that of x at every size?
+    strides: of the values of which they vary"""
+    source, index = call.args
+    assert isinstance(source, Ref)
+    info = values[source.value]
+    items = list(index) if isinstance(index, tuple) else [index]
+    if items[:1] == [Symbol("...")]:
+        items = [slice(None)] * (len(info.shape) - len(items) + 1) + items[1:]
+    size = itemsize(info.dtype)
+    varying = strides.get(source.value, (FIXED,) * len(info.shape))
+    for item, stride, of in zip(items, info.strides, varying, strict=False):
+        first: Argument = item.start if isinstance(item, slice) else item
+        if (_varies(first) or (of and first)) and (of.factor if of else stride) * size % WORD:
+            return False
+    return not any(isinstance(item, slice) and _varies(item.step) for item in items)
+
+
+def _varies(argument: Argument) -> bool:
     return isinstance(argument, Symbol) and product_in(argument) is not None

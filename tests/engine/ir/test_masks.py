@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.json import block_from_json, block_to_json
-from mugraph.ir.masks import extents, is_causal, resized
+from mugraph.ir.masks import at_sizes, empties, extents, is_causal, may_vary, resized
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.placement import placement
 from mugraph.ir.spec import check_block
@@ -113,3 +113,33 @@ def test_a_causal_mask_is_the_same_at_every_size(largest: int, size: int) -> Non
     assert not is_causal(mask, {**old, "t": largest + 1}, old)
     assert not is_causal(mask, old, ["s"])
     assert not is_causal(replace(mask, value=1.0), old, old)
+
+
+@given(st.integers(1, 300), st.integers(1, 300), st.integers(-9, 9))
+def test_where_sizes_vary_a_mask_keeps_its_distance_from_its_corner(rows: int, columns: int, distance: int) -> None:
+    """Also at sizes at which it is nothing but ones or zeros."""
+    op, old = mask(64, 200, distance)
+    new = {"r": rows, "c": columns}
+    assert at_sizes(replace(op, fn="first"), old, new).value == distance
+    assert at_sizes(replace(op, fn="last", value=136.0 + distance), old, new).value == columns - rows + distance
+    assert at_sizes(op, old, new) == op
+    assert may_vary(replace(op, fn="last"), old, [])
+    assert not may_vary(op, old, [["r"], ["c"]])
+
+
+def test_a_mask_may_hide_all_of_a_row_at_other_sizes() -> None:
+    op, old = mask(8, 20, 12)
+    ops = (replace(op, fn="last"), Op("summed", Kind.SUM, ("m",), ("r",), ("c",)))
+    assert not empties(ops, old, {"r": 8, "c": 8}, {"r", "c"})
+    assert empties(ops, old, {"r": 8, "c": 7}, {"r", "c"})
+    assert not empties(ops, old, {"r": 8, "c": 7}, set())
+    assert not empties(ops[:1], old, {"r": 8, "c": 7}, {"r", "c"}), "nothing is summed along it"
+
+
+@pytest.mark.parametrize("corner", ["first", "last"])
+def test_corners_print_and_parse(corner: str) -> None:
+    graph = block(replace(MASK, fn=corner))
+    assert f"mask.{corner}(" in format_block(graph)
+    assert parse_block(format_block(graph)) == graph
+    assert block_from_json(block_to_json(graph)) == graph
+    assert any("not from middle" in violation for violation in check_block(block(replace(MASK, fn="middle"))))

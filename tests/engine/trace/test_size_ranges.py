@@ -138,6 +138,19 @@ def rows_in_two(x, w):
     first, second = x.chunk(2)
     return (torch.relu(first) * second) @ w
 
+# mugraph: b=1..64, x=f16[4, b, 96], rows=f16[64, 96], more=f16[72, 96], w=f16[96, 80]
+def tables(x, rows, more, w):
+    return (x + rows[:x.shape[1]] * more[:x.shape[1]]) @ w
+
+# mugraph: b=1..64, x=f16[4, b, 93], rows=f16[130, 93], w=f16[93, 80]
+def elsewhere(x, rows, w):
+    return (x + rows[x.shape[1]:2 * x.shape[1]]) @ w
+
+# mugraph: kept=1..40, b=1..64, s=kept + b, q=f16[2, b, 96], k=f16[2, s, 96]
+def empty_rows(q, k):
+    hidden = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool).triu(6)
+    return torch.softmax((q @ k.mT).masked_fill(~hidden, float("-inf")), -1) @ k
+
 # mugraph: b=1..64, y=f16[b, 80], x=f16[b, 3, 64], w=f16[32, 80]
 def seen_otherwise(y, x, w):
     return torch.relu(x.view(-1, 192)[:, 32:64] @ w) * y
@@ -244,6 +257,30 @@ def test_a_mask_that_begins_at_a_corner_at_every_size(regions: dict[str, Region]
     assert [(op.fn, op.value) for op in unit.program.ops if op.kind is Kind.MASK] == [("first", 0.0)]
 
 
+def test_a_range_ends_where_a_table_is_full(regions: dict[str, Region]) -> None:
+    """At that size the part is the table itself, which is another tensor than a part of it."""
+    region = regions["tables"]
+    assert region.dynamic is not None
+    assert str(region.dynamic.range) == "b = 1..63"
+    (piece,), reasons = ranged_units(region)
+    assert reasons == ()
+    assert isinstance(piece, SearchUnit)
+    assert piece.general_views is not None
+    assert sorted(shapes[0].text({"b": "b"}) for shapes in piece.general_views.shapes.values()) == ["b", "b"]
+
+
+def test_a_part_that_begins_at_another_place_with_each_size_is_left_to_pytorch(regions: dict[str, Region]) -> None:
+    _, reasons = ranged_units(regions["elsewhere"])
+    assert any("begins at another place with each size" in reason for reason in reasons)
+
+
+def test_a_mask_that_hides_all_of_a_row_at_some_sizes_is_left_to_pytorch(regions: dict[str, Region]) -> None:
+    pieces, reasons = ranged_units(regions["empty_rows"])
+    assert any("hide" in reason for reason in reasons)
+    masks = [op for piece in pieces if isinstance(piece, SearchUnit) for op in piece.program.ops]
+    assert all(op.kind is not Kind.MASK for op in masks)
+
+
 def test_what_follows_a_part_that_cannot_vary_has_a_kernel(regions: dict[str, Region]) -> None:
     pieces, reasons = ranged_units(regions["after"])
     assert reasons
@@ -294,7 +331,12 @@ def test_a_part_of_another_shape_has_the_size_in_it(regions: dict[str, Region]) 
     assert (piece.program.least[axis], piece.program.sizes[axis]) == (1, 64)
 
 
-def test_a_part_along_the_size_is_left_to_pytorch(regions: dict[str, Region]) -> None:
-    _, reasons = ranged_units(regions["rows_in_two"])
-    (line,) = [number for number, text in enumerate(CODE.split("\n"), 1) if "x.chunk(2)" in text]
-    assert reasons == (f"b cannot have a range: chunk in line {line} takes or joins parts along it",)
+def test_halves_along_the_size_are_views_whose_memory_is_aligned(regions: dict[str, Region]) -> None:
+    (piece,), reasons = ranged_units(regions["rows_in_two"])
+    assert reasons == ()
+    assert isinstance(piece, SearchUnit)
+    assert piece.general_views is not None
+    assert [call.args[1] for call in piece.general_views.calls] == [
+        slice(None, multiple(Product(1, ("b",)))),
+        slice(multiple(Product(1, ("b",))), None),
+    ]

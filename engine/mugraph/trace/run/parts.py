@@ -66,5 +66,5 @@ def _ends(part: Any) -> tuple[object, object]:
 
 
 def _at(number: Any, values: Mapping[object, int]) -> int:
-    known: Any = number.node.expr.xreplace(values) if isinstance(number, torch.SymInt) else number
-    return int(known)
+    node: Any = getattr(number, "node", None)
+    return int(number if node is None else node.expr.xreplace(values))
