@@ -1,6 +1,8 @@
 """Public repositories, as a user has them: recorded, optimized, applied, run with their kernels, reverted. A table.
 
-    python -m tests.public.repositories CLONES [NAMES] [--work FOLDER] [--packages FOLDER] [--budget SECONDS]
+    python -m tests.public.repositories CLONES [NAMES] [--work FOLDER] [--packages FOLDER] [--budget SECONDS] [--loops]
+
+With --loops the language models make longer texts (drivers/loop_*.py), in which sizes grow.
 
 CLONES is a folder with clones of the repositories (names as in REPOSITORIES); those that are absent are skipped. They
 are copied to the work folder, and what they need besides PyTorch is looked for in the folder of packages. Kernels are
@@ -46,6 +48,8 @@ REPOSITORIES = {
     ),
 }
 """With the files that are optimized."""
+LOOPS = ("nanoGPT", "gpt-fast", "llama3")
+"""With a driver that makes a longer text."""
 
 
 WATCHED = """
@@ -95,13 +99,15 @@ class Failed(Exception):
 
 
 class Trial:
-    def __init__(self, name: str, clone: Path, work: Path, packages: Path | None, budget: float) -> None:
+    def __init__(
+        self, name: str, clone: Path, work: Path, packages: Path | None, budget: float, *, loops: bool = False
+    ) -> None:
         self.name = name
         self.folder = work / name
         self.notes = work / f"{name}.notes"
         self.budget = budget
         self.parts: dict[str, float] = {}
-        self.driver = DRIVERS / f"run_{name.replace('-', '_')}.py"
+        self.driver = DRIVERS / f"{'loop' if loops else 'run'}_{name.replace('-', '_')}.py"
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.rmtree(self.notes, ignore_errors=True)
         self.notes.mkdir(parents=True)
@@ -213,14 +219,15 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("public-trial"))
     parser.add_argument("--packages", type=Path)
     parser.add_argument("--budget", type=float, default=5.0)
+    parser.add_argument("--loops", action="store_true", help="the decoding loops of language models")
     given = parser.parse_args()
     rows: list[Row] = []
-    for name in given.names or REPOSITORIES:
+    for name in given.names or (LOOPS if given.loops else REPOSITORIES):
         clone: Path = given.clones / name
         if not clone.is_dir():
             print(f"  {name}: not in {given.clones}", file=sys.stderr)
             continue
-        trial = Trial(name, clone.resolve(), given.work.resolve(), given.packages, given.budget)
+        trial = Trial(name, clone.resolve(), given.work.resolve(), given.packages, given.budget, loops=given.loops)
         row = trial.row()
         rows.append(row)
         print(f"{name}\n" + "\n".join(f"  {said}" for said in row.said), flush=True)
