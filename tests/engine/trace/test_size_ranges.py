@@ -146,11 +146,6 @@ def tables(x, rows, more, w):
 def elsewhere(x, rows, w):
     return (x + rows[x.shape[1]:2 * x.shape[1]]) @ w
 
-# mugraph: kept=1..40, b=1..64, s=kept + b, q=f16[2, b, 96], k=f16[2, s, 96]
-def empty_rows(q, k):
-    hidden = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool).triu(6)
-    return torch.softmax((q @ k.mT).masked_fill(~hidden, float("-inf")), -1) @ k
-
 # mugraph: b=1..64, y=f16[b, 80], x=f16[b, 3, 64], w=f16[32, 80]
 def seen_otherwise(y, x, w):
     return torch.relu(x.view(-1, 192)[:, 32:64] @ w) * y
@@ -274,8 +269,21 @@ def test_a_part_that_begins_at_another_place_with_each_size_is_left_to_pytorch(r
     assert any("begins at another place with each size" in reason for reason in reasons)
 
 
-def test_a_mask_that_hides_all_of_a_row_at_some_sizes_is_left_to_pytorch(regions: dict[str, Region]) -> None:
-    pieces, reasons = ranged_units(regions["empty_rows"])
+EMPTY_ROWS = """\
+import torch
+
+# mugraph: kept=1..40, b=1..64, s=kept + b, q=f16[2, b, 96], k=f16[2, s, 96]
+def empty_rows(q, k):
+    hidden = torch.ones(q.shape[1], k.shape[1], dtype=torch.bool).triu(6)
+    return torch.softmax((q @ k.mT).masked_fill(~hidden, float("-inf")), -1) @ k
+"""
+
+
+def test_a_mask_that_hides_all_of_a_row_at_some_sizes_is_left_to_pytorch(tmp_path: Path) -> None:
+    path = tmp_path / "empty_rows.py"
+    path.write_text(EMPTY_ROWS)
+    (region,) = trace_file(path).regions
+    pieces, reasons = ranged_units(region)
     assert any("hide" in reason for reason in reasons)
     masks = [op for piece in pieces if isinstance(piece, SearchUnit) for op in piece.program.ops]
     assert all(op.kind is not Kind.MASK for op in masks)
