@@ -25,6 +25,7 @@ from dataclasses import replace
 from typing import Literal
 
 from mugraph.codegen.launcher import launcher_text
+from mugraph.codegen.one_grid import one_grid
 from mugraph.codegen.prefetch import prefetches
 from mugraph.ir.dtypes import itemsize
 from mugraph.ir.kernel import KernelSource
@@ -78,7 +79,11 @@ def _with_calls(
     kernel: KernelSource, in_flight: Collection[str] | None, goes_on: bool, asked: Collection[str]
 ) -> KernelSource:
     """in_flight: tensors that may not be loaded before the wait; None where the kernel is not launched early.
-    goes_on: the next kernel is. asked: tensors of which tiles are asked for before the wait"""
+    goes_on: the next kernel is. asked: tensors of which tiles are asked for before the wait
+
+    Of kernels that are one launch, each waits by itself: a block is of one of them."""
+    if kernel.joined:
+        return one_grid(kernel.name, [_with_calls(part, in_flight, goes_on, asked) for part in kernel.joined])
     lines = kernel.jit.splitlines()
     function = next(
         node

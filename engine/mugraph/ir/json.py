@@ -36,6 +36,8 @@ def mugraph_to_json(mugraph: MuGraph) -> Json:
         {"kind": "graph" if isinstance(kernel, GraphKernel) else "library", **_fields(kernel)}
         for kernel in mugraph.kernels
     ]
+    if not mugraph.one_launch:  # as in documents of before there were such launches
+        del document["one_launch"]
     return document
 
 
@@ -47,7 +49,7 @@ def mugraph_from_json(document: object) -> MuGraph:
         raise FormatError("a mugraph needs a list `kernels`")
     frame = _decode(body, _Frame, "mugraph")
     parsed = tuple(_kernel(kernel, index) for index, kernel in enumerate(cast("list[object]", kernels)))
-    return MuGraph(frame.name, frame.sizes, frame.tensors, frame.inputs, frame.outputs, parsed)
+    return MuGraph(frame.name, frame.sizes, frame.tensors, frame.inputs, frame.outputs, parsed, frame.one_launch)
 
 
 def program_to_json(program: TensorProgram) -> Json:
@@ -95,6 +97,7 @@ class _Frame:
     tensors: tuple[Tensor, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    one_launch: tuple[tuple[str, ...], ...] = ()
 
 
 def _kernel(value: object, index: int) -> GraphKernel | LibraryKernel:

@@ -70,6 +70,8 @@ class KernelSource:
     parts:      where several kernels run one after the other: each of them; `jit` then holds all their functions,
                 `launcher` launches all and keeps to itself what they hand over, `pointers` to `num_stages` are the
                 first one's
+    joined:     where several kernels are one launch, side by side: each of them, as it would be alone, in the order of
+                their blocks (codegen/one_grid.py)
     """
 
     name: str
@@ -92,6 +94,7 @@ class KernelSource:
     takes_tf32: bool = False
     early: bool = False
     parts: tuple[KernelSource, ...] = ()
+    joined: tuple[KernelSource, ...] = ()
 
     @property
     def kernels(self) -> tuple[KernelSource, ...]:
@@ -105,8 +108,9 @@ class KernelSource:
 
     @property
     def function(self) -> str:
-        """Name of the @triton.jit function."""
-        return self.jit.split("def ", 1)[1].split("(", 1)[0].strip()
+        """Name of the @triton.jit function that is launched: the last one, where it calls others."""
+        found = self.jit.rsplit("\ndef ", 1) if self.joined else self.jit.split("def ", 1)
+        return found[1].split("(", 1)[0].strip()
 
     def standalone(self) -> str:
         """A complete Python module holding the kernel and its launcher."""

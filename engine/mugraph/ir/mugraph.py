@@ -58,6 +58,8 @@ class MuGraph:
     tensors: everything in device memory between and around the kernels
     inputs, outputs: names of tensors
     kernels: in the order they run
+    one_launch: those of them, by their names, that are launched together: none needs what another one makes, and each
+             has blocks of its own of one grid
     """
 
     name: str
@@ -66,3 +68,8 @@ class MuGraph:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     kernels: tuple[GraphKernel | LibraryKernel, ...]
+    one_launch: tuple[tuple[str, ...], ...] = ()
+
+    def beside(self, kernel: str) -> tuple[str, ...]:
+        """The other kernels of its launch."""
+        return tuple(one for group in self.one_launch if kernel in group for one in group if one != kernel)

@@ -83,7 +83,8 @@ def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainCa
             kernels.append(_library(call, table, known, names))
     inputs = tuple(dict.fromkeys(table.by_value[v.value] for v in region.live_ins if v.value in table.by_value))
     outputs = tuple(dict.fromkeys(table.by_value[v.value] for v in region.live_outs if v.value in table.by_value))
-    return MuGraph(name, table.sizes, tuple(table.tensors.values()), inputs, outputs, tuple(kernels))
+    together = tuple(group for step in steps if isinstance(step, KernelStep) for group in step.one_launch)
+    return MuGraph(name, table.sizes, tuple(table.tensors.values()), inputs, outputs, tuple(kernels), together)
 
 
 def _kernels(step: KernelStep, scope: Scope) -> tuple[GraphKernel | LibraryKernel, ...]:

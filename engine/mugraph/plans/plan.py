@@ -12,12 +12,16 @@ from mugraph.verification.verdict import Verdict
 @dataclass(frozen=True)
 class KernelStep:
     """A search unit of the region that a kernel graph computes: one kernel, and those that run after it. One source,
-    named after the first, launches all of them."""
+    named after the first, launches all of them.
+
+    one_launch: those of them, by their names, that are launched together, side by side
+    """
 
     unit: SearchUnit
     kernel: GraphKernel | LibraryKernel
     verdict: Verdict
     then: tuple[GraphKernel | LibraryKernel, ...] = ()
+    one_launch: tuple[tuple[str, ...], ...] = ()
 
     @property
     def kernels(self) -> tuple[GraphKernel | LibraryKernel, ...]:

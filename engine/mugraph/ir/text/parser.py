@@ -31,12 +31,16 @@ def parse_mugraph(text: str) -> MuGraph:
         head.fail("the outputs are missing: `mugraph name(inputs) -> outputs`")
     sizes = read_axes(lines)
     tensors = read_tensors(lines, sizes)
+    together: list[tuple[str, ...]] = []
+    while lines.has("one_launch"):
+        together.append(listed(lines.take("one_launch").rest))
     kernels: list[GraphKernel | LibraryKernel] = []
     while lines.has("kernel", "library"):
         is_graph = lines.has("kernel")
         kernels.append(_kernel(lines, sizes, tensors) if is_graph else _library(lines, sizes, tensors))
     lines.end()
-    return MuGraph(name, sizes, tuple(tensors.values()), listed(inputs), listed(tail[3:]), tuple(kernels))
+    every, outputs = tuple(tensors.values()), listed(tail[3:])
+    return MuGraph(name, sizes, every, listed(inputs), outputs, tuple(kernels), tuple(together))
 
 
 def parse_program(text: str) -> TensorProgram:

@@ -126,6 +126,8 @@ def _mugraph(mugraph: MuGraph) -> Iterator[str]:
     yield from _axes(mugraph.sizes)
     for tensor in mugraph.tensors:
         yield f"  tensor {format_tensor(tensor, mugraph.sizes)}"
+    for group in mugraph.one_launch:
+        yield f"  one_launch {', '.join(group)}"
     for kernel in mugraph.kernels:
         yield ""
         if isinstance(kernel, LibraryKernel):
