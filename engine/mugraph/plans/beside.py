@@ -20,9 +20,7 @@ class Together:
     steps: tuple[KernelStep, ...]
 
 
-def beside(
-    region: Region, steps: Sequence[Step], may_be: Callable[[KernelStep], bool]
-) -> tuple[Together | Step, ...]:
+def beside(region: Region, steps: Sequence[Step], may_be: Callable[[KernelStep], bool]) -> tuple[Together | Step, ...]:
     """The plan's steps in an order in which they can run, with those that could be one launch together.
 
     may_be: can a step be part of such a launch?

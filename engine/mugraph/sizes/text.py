@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from math import inf, prod
 
@@ -18,27 +18,33 @@ from mugraph.verification.verdict import Verdict
 
 MOST = 1 << 21
 """Elements that one element of an output is computed from, up to which the text is run at the program's own sizes."""
+Kernels = Sequence[tuple[BlockGraph, Schedule]]
+Writer = Callable[[Kernels, Collection[str], TensorProgram], KernelSource]
+"""Of kernels, the tensors that they return, and the program."""
 
 
-def text_checked(
-    program: TensorProgram, source: KernelSource, kernels: Sequence[tuple[BlockGraph, Schedule]]
-) -> Verdict:
+def written(kernels: Kernels, outputs: Collection[str], program: TensorProgram) -> KernelSource:
+    return lower_kernels(kernels, outputs=outputs, program=program)
+
+
+def text_checked(program: TensorProgram, source: KernelSource, kernels: Kernels, write: Writer = written) -> Verdict:
     """What an element, or a block, needs too much of has its text looked at for the use of memory, and the text of the
     same kernels run at smaller sizes.
 
     kernels: those that the source was written from
+    write:   what wrote it
 
     With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
     launcher takes another schedule; that the use of memory is right at all others is proved."""
     if not program.least and _needed(program) > MOST:
         return _checked_smaller(program, _checked(program, source, "an element of it takes millions of others"),
-                                kernels)  # fmt: skip
+                                kernels, write)  # fmt: skip
     said = ""
     points = _checked_sizes(program, source)
     for sizes in points:
         found = _checked(at_sizes(program, [], sizes)[0], source, most=inf if program.least else MOST_READ)
         if found.check == TOO_MUCH:
-            return _checked_smaller(program, found, kernels)
+            return _checked_smaller(program, found, kernels, write)
         if not found.passed:
             words = words_of(program, sizes)
             return Verdict(False, f"{found.reason}{f', with {words}' if words else ''}")
@@ -54,19 +60,17 @@ def _needed(program: TensorProgram) -> int:
     return sum(prod(program.sizes[axis] for axis in tensor.axes if axis in reduced) for tensor in program.tensors)
 
 
-def _checked_smaller(
-    program: TensorProgram, memory: TextVerdict, kernels: Sequence[tuple[BlockGraph, Schedule]]
-) -> Verdict:
+def _checked_smaller(program: TensorProgram, memory: TextVerdict, kernels: Kernels, write: Writer) -> Verdict:
     """memory: of the text at the program's own sizes"""
     if not memory.passed:
         return Verdict(False, memory.reason)
     small, fewer = smaller(program, kernels)
     names = [tensor.name for tensor in small.outputs.values()]
     try:
-        written = lower_kernels(fewer, outputs=names, program=small)
+        less = write(fewer, names, small)
     except Rejected as error:
         return Verdict(False, f"at smaller sizes: {error}")
-    found = _checked(small, written)
+    found = _checked(small, less)
     at = ", ".join(f"{axis} = {n}" for axis, n in small.sizes.items())
     return Verdict(found.passed, found.reason, text=f"{memory.said}; written for {at}, {found.said}")
 

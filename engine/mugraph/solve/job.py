@@ -3,7 +3,7 @@
 cut           into search units                                       room:  units
 solve each    unit_results.py                                         rooms: memory, store
 planning      a plan of their kernels                                 room:  plans
-overlapping   its kernels, each after the other or early              rooms: codegen, tune
+overlapping   its kernels, each after the other, early or side by side rooms: codegen, tune
 timing        the plan beside PyTorch                                 rooms: edit, tune
 """
 
@@ -230,8 +230,7 @@ class RegionJob:
         timer = self.timer
         plan = planned(name, region, parts, used)
         if plan is not None:
-            if self.options.overlap:
-                sources = yield from overlapping(plan, sources, timer)
+            plan, sources = yield from overlapping(plan, sources, timer, early=self.options.overlap)
             timing, reason = yield from timer.timed(plan, sources, results)
             return of_plan(plan, timing, reason, sources, results, report)
         plan = planned(name, region, parts, solutions)  # what was found, if anything, is still shown

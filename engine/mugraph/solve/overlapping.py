@@ -1,16 +1,17 @@
-"""Which kernels of a plan start while the kernel before them ends (codegen/early.py): measured, on a device that can.
+"""How a plan's kernels are launched: which start while the kernel before them ends (codegen/early.py), and which are
+one launch, side by side (one_launch.py). Measured, on a device that can.
 
-The plan is timed with and without, on the device and as it is called. The fastest that is faster on one of the clocks
-and slower on none is kept, once its text and its results have passed the tests that any kernel has to pass. Where
-nothing is measured no kernel starts early: what that gains is a matter of a microsecond at a time, which no estimate
-tells.
+The plan is timed each way, on the device and as it is called. The fastest that is faster on one of the clocks and
+slower on none is kept, once its text and its results have passed the tests that any kernel has to pass. Where nothing
+is measured each kernel is launched after the one before it: what is gained otherwise is a matter of microseconds, which
+no estimate tells.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Mapping
-from dataclasses import replace
+from collections.abc import Collection, Generator, Mapping
+from dataclasses import dataclass, field, replace
 
 from mugraph.baseline.launches import launches
 from mugraph.codegen.early import Form, overlapped
@@ -26,58 +27,108 @@ from mugraph.sizes.same_bits import same_bits
 from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tested_at_sizes
 from mugraph.solve.ahead import kernels_of_module
+from mugraph.solve.one_launch import one_launch, verified_as_one, with_verdicts
 from mugraph.solve.timing import RegionTimer
 from mugraph.store.keys import code_digest
+from mugraph.targets import Target
 from mugraph.tune.measure import Compared
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.statistics import CALLED_DRIFT, DRIFT, Summary, gain
+from mugraph.verification.verdict import Verdict
 
 _log = logging.getLogger("mugraph.solve")
 Sources = Mapping[str, KernelSource]
-USUAL = "one after the other"
+USUAL, BESIDE = "one after the other", "side by side"
 FORMS: tuple[Form, ...] = ("loading", "asking")
 """That are tried: what kernels do before they wait."""
 
 
-def overlapping(plan: RegionPlan, sources: Sources, timer: RegionTimer) -> Generator[Event, None, Sources]:
-    """The plan's kernels, those that are given or the same launched early: what is fastest."""
-    tools, specs = timer.tools, timer.specs(plan)
-    if tools.measurer is None or not tools.target.launches_early or plan.region.dynamic is not None or specs is None:
-        return sources
-    ways: dict[str, Sources] = {USUAL: sources}
-    for form in FORMS:
-        early = early_sources(plan, sources, form)
-        if early not in ways.values():
-            ways[form] = early
+@dataclass(frozen=True)
+class Way:
+    """To launch a plan's kernels. made_of: as of Written"""
+
+    plan: RegionPlan
+    sources: Sources
+    made_of: Mapping[str, tuple[Verdict, ...]] = field(default_factory=dict[str, tuple[Verdict, ...]])
+
+
+def overlapping(
+    plan: RegionPlan, sources: Sources, timer: RegionTimer, *, early: bool = True
+) -> Generator[Event, None, tuple[RegionPlan, Sources]]:
+    """The plan and its kernels, as they are given or as the same is launched fastest. early: also with kernels that
+    start while the one before them ends"""
+    usual = Way(plan, sources)
+    kept = yield from _fastest(usual, timer, early=early)
+    return kept.plan, kept.sources
+
+
+def ways_of(usual: Way, target: Target, *, early: bool) -> dict[str, Way]:
+    """How the plan's kernels may be launched, the usual way first."""
+    beside = one_launch(usual.plan, usual.sources, target)
+    starts = {USUAL: usual}
+    for number, one in enumerate(beside):
+        starts[f"{BESIDE} ({number + 1})" if number else BESIDE] = Way(one.plan, one.sources, one.made_of)
+    found = dict(starts)
+    for name, way in starts.items():
+        for form in FORMS if early and target.launches_early else ():
+            sources = early_sources(way.plan, way.sources, form)
+            if all(sources != other.sources for other in found.values()):
+                found[form if name == USUAL else f"{name}, {form}"] = replace(way, sources=sources)
+    return found
+
+
+def _fastest(usual: Way, timer: RegionTimer, *, early: bool) -> Generator[Event, None, Way]:
+    plan, tools, specs = usual.plan, timer.tools, timer.specs(usual.plan)
+    if tools.measurer is None or plan.region.dynamic is not None or specs is None:
+        return usual
+    ways = ways_of(usual, tools.target, early=early)
     if len(ways) == 1:
-        return sources
-    try:
-        texts = {name: timer.module_text(plan, one) for name, one in ways.items()}
-    except Rejected:  # which is said where the plan is timed
-        return sources
+        return usual
+    texts: dict[str, str] = {}
+    for name, way in ways.items():
+        try:
+            texts[name] = timer.module_text(way.plan, way.sources)
+        except Rejected:
+            if name == USUAL:  # which is said where the plan is timed
+                return usual
     tf32 = settings_of(plan.region.calls)
     subjects = {name: Subject(name, text, on_tensors(plan), tf32=tf32) for name, text in texts.items()}
-    usual, *others = subjects.values()
-    key = timing_key(usual, specs, timer.device, (code_digest(), *(one.source for one in others)))
+    first, *others = subjects.values()
+    if not others:
+        return usual
+    key = timing_key(first, specs, timer.device, (code_digest(), *(one.source for one in others)))
     known = timer.store.get(key) if timer.store is not None else None
-    if known is not None and known.get("kept") in ways:
-        return ways[str(known["kept"])]
+    if known is not None and known.get("kept") == USUAL:
+        return usual
+    if known is not None and known.get("kept") in subjects:
+        way = ways[str(known["kept"])]
+        if not way.made_of:
+            return way
+        right = _right(usual, way, timer)  # the verdict on kernels that are one launch is that of this run
+        return right if isinstance(right, Way) else usual
     if tools.pool is not None:
         for one in others:
-            tools.pool.compile([*kernels_of_module(one.source, ways[one.name].values())])
+            tools.pool.compile([*kernels_of_module(one.source, ways[one.name].sources.values())])
     yield from timer.quiet()
-    yield Working(timer.number, f"measuring {plan.name} with kernels that start early")
-    compared = tools.measurer.compare_called([usual, *others], specs, "", None)
-    kept = USUAL
+    yield Working(timer.number, f"measuring {plan.name} with kernels {_said(subjects)}")
+    compared = tools.measurer.compare_called([first, *others], specs, "", None)
+    kept, found = USUAL, usual
     for name in faster(compared):
-        why = _wrong(plan, sources, ways[name], timer) or _differs(usual, subjects[name], specs, timer)
-        if why is None:
-            kept = name
+        right = _right(usual, ways[name], timer)
+        why = right if isinstance(right, str) else _differs(first, subjects[name], specs, timer)
+        if why is None and isinstance(right, Way):
+            kept, found = name, right
             break
-        _log.warning("kernels of %s that start early are not used: %s", plan.name, why)
+        _log.warning("kernels of %s, %s, are not used: %s", plan.name, name, why)
     if timer.store is not None and not timer.cancelled():
         timer.store.put(key, {"kept": kept})
-    return ways[kept]
+    return found
+
+
+def _said(names: Collection[str]) -> str:
+    words = ["side by side"] if any(name.startswith(BESIDE) for name in names) else []
+    words += ["that start early"] if any(name.endswith(FORMS) for name in names) else []
+    return " and ".join(words)
 
 
 def early_sources(plan: RegionPlan, sources: Sources, form: Form = "loading") -> Sources:
@@ -136,22 +187,36 @@ def _generated(step: KernelStep | PlainCalls, sources: Sources, end: int) -> boo
     return isinstance(step, KernelStep) and sources[step.kernel.name].kernels[end].library is None
 
 
-def _wrong(plan: RegionPlan, sources: Sources, early: Sources, timer: RegionTimer) -> str | None:
-    """What is wrong with a kernel that is launched early, if anything."""
-    tester = timer.tools.tester
-    for step in plan.steps:
-        if not isinstance(step, KernelStep) or early[step.kernel.name] == sources[step.kernel.name]:
+def _right(usual: Way, way: Way, timer: RegionTimer) -> Way | str:
+    """The way with the verdicts on what is new in it; or what is wrong with it."""
+    tools = timer.tools
+    verdicts: dict[str, Verdict] = {}
+    for step in way.plan.steps:
+        if not isinstance(step, KernelStep):
             continue
-        source, program = early[step.kernel.name], step.unit.program
-        text = text_checked(program, source, [scheduled(kernel) for kernel in step.kernels])
-        if not text.passed:
-            return f"the text of {source.name}: {text.reason}"
-        tested = tested_at_sizes(tester, source, program)
-        if not tested.passed:
-            return f"{source.name}: {tested.reason}"
-        known = step.verdict.same_bits
-        if known is not None and known.holds and not (bits := same_bits(step.unit, source, tested)).holds:
-            return f"{source.name}: {bits.why}"
+        name, source = step.kernel.name, way.sources[step.kernel.name]
+        if name in way.made_of:
+            found = verified_as_one(step, source, way.made_of[name], tools.tester, tools.target)
+            if not found.passed:
+                return f"{name}: {found.reason}"
+            verdicts[name] = found
+        elif source != usual.sources[name] and (wrong := _wrong(step, source, timer)) is not None:
+            return wrong
+    return replace(way, plan=with_verdicts(way.plan, verdicts))
+
+
+def _wrong(step: KernelStep, source: KernelSource, timer: RegionTimer) -> str | None:
+    """What is wrong with a kernel that is launched early, if anything."""
+    program = step.unit.program
+    text = text_checked(program, source, [scheduled(kernel) for kernel in step.kernels])
+    if not text.passed:
+        return f"the text of {source.name}: {text.reason}"
+    tested = tested_at_sizes(timer.tools.tester, source, program)
+    if not tested.passed:
+        return f"{source.name}: {tested.reason}"
+    known = step.verdict.same_bits
+    if known is not None and known.holds and not (bits := same_bits(step.unit, source, tested)).holds:
+        return f"{source.name}: {bits.why}"
     return None
 
 

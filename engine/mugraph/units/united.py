@@ -41,14 +41,11 @@ def united(units: Sequence[SearchUnit], name: str) -> tuple[SearchUnit, tuple[Re
         if op in names.values
     }
     program = TensorProgram(name, whole.sizes, tuple(whole.inputs.values()), tuple(whole.ops), whole.outputs)
+    pairs = [*zip(units, renamings, strict=True)]
     unit = SearchUnit(
         program,
-        {names.tensors[own]: at for unit, names in zip(units, renamings, strict=True) for own, at in unit.inputs.items()},
-        {
-            names.tensors[own]: at
-            for unit, names in zip(units, renamings, strict=True)
-            for own, at in unit.outputs.items()
-        },
+        {names.tensors[own]: value for unit, names in pairs for own, value in unit.inputs.items()},
+        {names.tensors[own]: value for unit, names in pairs for own, value in unit.outputs.items()},
         calls,
         origins,
         views=_once(call for unit in units for call in unit.views),
@@ -89,7 +86,7 @@ class _Whole:
         self.outputs |= renamed.outputs
         self.ops += [op for op in renamed.ops if op.name not in taken]
         self.loads |= {op.tensor: op.name for op in renamed.ops if op.kind is Kind.LOAD}
-        self.values |= {tensors[own]: value for own, value in (unit.inputs | {**unit.outputs}).items()}
+        self.values |= {tensors[own]: value for own, value in {**unit.inputs, **unit.outputs}.items()}
         return renaming
 
     def _tensors(self, unit: SearchUnit, axes: Mapping[str, str]) -> dict[str, str]:
