@@ -81,8 +81,18 @@ def with_one_grids(
     launcher = launcher_text(source.name, launched, outputs)
     if len(launched) == 1:
         return replace(launched[0], name=source.name, launcher=launcher)
-    jit = "\n\n\n".join(part.jit for part in launched if part.jit)
-    return replace(source, jit=jit, launcher=launcher, parts=tuple(launched))
+    first = launched[0]
+    return replace(
+        source,
+        jit="\n\n\n".join(part.jit for part in launched if part.jit),
+        pointers=first.pointers,
+        constexprs=first.constexprs,
+        grid=first.grid,
+        num_warps=first.num_warps,
+        num_stages=first.num_stages,
+        launcher=launcher,
+        parts=tuple(launched),
+    )
 
 
 def _check(kernels: Sequence[KernelSource]) -> None:

@@ -109,7 +109,8 @@ class KernelSource:
     @property
     def function(self) -> str:
         """Name of the @triton.jit function that is launched: the last one, where it calls others."""
-        found = self.jit.rsplit("\ndef ", 1) if self.joined else self.jit.split("def ", 1)
+        first = next((part for part in self.parts if part.jit), self)
+        found = first.jit.rsplit("\ndef ", 1) if first.joined else first.jit.split("def ", 1)
         return found[1].split("(", 1)[0].strip()
 
     def standalone(self) -> str:

@@ -15,6 +15,7 @@ from rich.tree import Tree
 
 from mugraph.events import Figures, FileResult, RegionResult, Timing, UnitResult
 from mugraph.ir.drawing import draw_tree
+from mugraph.ir.kernel import KernelSource
 from mugraph.ir.shares import Share, largest_first, share_words
 from mugraph.plans.plan import KernelStep
 from mugraph.protocol.gain_words import here_words, in_a_run
@@ -93,8 +94,8 @@ def _region(
                 yield _said("verified", sentence)
         for number, sentence in enumerate(times_text(result)):
             yield _said("time" if number == 0 else " ", sentence)
-        if early := early_words(result):
-            yield _said("launch", early)
+        for words in filter(None, (beside_words(result), early_words(result))):
+            yield _said("launch", words)
         if kernels:
             yield from _sources(result)
     if result.units:
@@ -180,11 +181,22 @@ def _of_floats(verdict: Verdict, *, reduced: bool = True) -> list[str]:
     return found
 
 
-def early_words(result: RegionResult) -> str:
-    """ "2 of 3 kernels start while the kernel before them ends"; "" for none."""
+def beside_words(result: RegionResult) -> str:
+    """ "q, k and v are one launch, side by side"; "" for none."""
+    groups = [[part.name for part in kernel.joined] for kernel in _launched(result) if kernel.joined]
+    return "; ".join(f"{', '.join(names[:-1])} and {names[-1]} are one launch, side by side" for names in groups)
+
+
+def _launched(result: RegionResult) -> list[KernelSource]:
+    """Generated kernels."""
     steps = [step for step in result.plan.steps if isinstance(step, KernelStep)] if result.plan is not None else []
     sources = [result.sources[step.kernel.name] for step in steps if step.kernel.name in result.sources]
-    kernels = [kernel for source in sources for kernel in source.kernels if kernel.library is None]
+    return [kernel for source in sources for kernel in source.kernels if kernel.library is None]
+
+
+def early_words(result: RegionResult) -> str:
+    """ "2 of 3 kernels start while the kernel before them ends"; "" for none."""
+    kernels = _launched(result)
     count = sum(kernel.early for kernel in kernels)
     if not count:
         return ""

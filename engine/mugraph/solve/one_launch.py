@@ -97,7 +97,15 @@ def _written(plan: RegionPlan, sources: Sources, target: Target, choice: int) ->
             steps += part.steps if isinstance(part, Together) else [part]
     if not new:
         return None
-    return Written(_with_steps(plan, steps), {**sources, **new}, old)
+    whole = _with_steps(plan, steps)
+    gone = _names(plan) - _names(whole)
+    kept = {name: source for name, source in sources.items() if name not in gone}
+    return Written(whole, {**kept, **new}, old)
+
+
+def _names(plan: RegionPlan) -> set[str]:
+    """By which its steps have their kernels."""
+    return {step.kernel.name for step in plan.steps if isinstance(step, KernelStep)}
 
 
 def _with_steps(plan: RegionPlan, steps: Sequence[Step]) -> RegionPlan:

@@ -14,7 +14,7 @@ from mugraph.ir.shares import Share
 from mugraph.protocol import values
 from mugraph.protocol.gain_words import in_a_run
 from mugraph.reports.document import finite, verdicts_of
-from mugraph.reports.text import early_words, evidence
+from mugraph.reports.text import beside_words, early_words, evidence
 from mugraph.sizes.timing import faster_for, gain_words
 from mugraph.worker.documents import Known
 
@@ -93,7 +93,7 @@ def _found(result: RegionResult) -> dict[str, object]:
         "applicable": result.status == "improved" and plan is not None,
         "evidence": [
             *(sentence for verdict in verdicts for sentence in evidence(verdict)),
-            *filter(None, [early_words(result)]),
+            *filter(None, [beside_words(result), early_words(result)]),
         ],
         "timing": _timing(result),
         "search": _search(result.search, all(unit.from_store for unit in result.units)) if result.units else None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Literal
 
 from mugraph.edit.names import mugraph_id
@@ -59,7 +60,15 @@ def _kernel_lines(kernel: KernelSource) -> list[str]:
     warps = "1 warp" if kernel.num_warps == 1 else f"{kernel.num_warps} warps"
     stages = "1 stage" if kernel.num_stages == 1 else f"{kernel.num_stages} stages"
     early = "; starts while the kernel before it ends" if kernel.early else ""
-    return [f"  kernel    {kernel.name}: {grid} blocks, {warps}, {stages}{early}"]
+    beside = f"; one launch of {_parts_words(kernel)}, side by side" if kernel.joined else ""
+    return [f"  kernel    {kernel.name}: {grid} blocks, {warps}, {stages}{beside}{early}"]
+
+
+def _parts_words(kernel: KernelSource) -> str:
+    """`q (256 blocks), k (64) and v (64)`."""
+    first, *others = kernel.joined
+    said = [f"{first.name} ({prod(first.grid)} blocks)", *(f"{one.name} ({prod(one.grid)})" for one in others)]
+    return f"{', '.join(said[:-1])} and {said[-1]}"
 
 
 def _verdict_lines(verdict: Verdict) -> list[str]:

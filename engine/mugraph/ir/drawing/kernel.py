@@ -36,13 +36,14 @@ TITLE = 24.0
 LOOP_TITLE = 18.0
 
 
-def kernel_picture(kernel: GraphKernel, sources: Sources | None = None) -> Picture:
+def kernel_picture(kernel: GraphKernel, sources: Sources | None = None, beside: str = "") -> Picture:
+    """beside: what is said of other kernels of its launch"""
     placed = layout(kernel.block)
     nodes = {
         name: replace(node, source=(sources or {}).get((kernel.name, name), ""))
         for name, node in _nodes(kernel).items()
     }
-    title, subtitle = kernel.name, f"{grid_words(kernel)}; {launch_words(kernel.schedule)}"
+    title, subtitle = kernel.name, f"{grid_words(kernel)}; {launch_words(kernel.schedule)}{beside}"
     loop_titles = _loop_titles(kernel, placed)
     titles = 34 + 13 * BOLD_EM * len(title) + 11 * EM * len(subtitle)
     at = _geometry(placed, nodes, loop_titles, titles)

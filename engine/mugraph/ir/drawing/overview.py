@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 
 from mugraph.ir.drawing.parts import BOLD_EM, COLOURS, EM, FONT, Theme, n
-from mugraph.ir.drawing.words import constants, expression, grid_words, loop_words
+from mugraph.ir.drawing.words import beside_words, constants, expression, grid_words, loop_words
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.placement import loop_paths, placement
@@ -34,7 +34,9 @@ def draw_overview(mugraph: MuGraph, theme: Theme = "light") -> str:
     y = top
     for kernel in kernels:
         height = min(most, _library_height() if isinstance(kernel, LibraryKernel) else _kernel_height(kernel))
-        parts.append(_library(kernel, y, height) if isinstance(kernel, LibraryKernel) else _kernel(kernel, y, height))
+        parts.append(
+            _library(kernel, y, height) if isinstance(kernel, LibraryKernel) else _kernel(kernel, y, height, mugraph)
+        )
         y += height + MARGIN
     if left:
         parts.append(_text("muted", MARGIN, y + SIZE, f"and {left} more kernels and calls", WIDTH - 2 * MARGIN))
@@ -72,13 +74,14 @@ def _library_height() -> float:
     return SIZE * 3.6
 
 
-def _kernel(kernel: GraphKernel, y: float, height: float) -> str:
+def _kernel(kernel: GraphKernel, y: float, height: float, mugraph: MuGraph) -> str:
     """The box, its name and grid, and in it the loops from left to right, nested ones inside."""
     block = kernel.block
     room = WIDTH - 4 * MARGIN
     title = _text("name", 2 * MARGIN, y + SIZE * 1.4, kernel.name, room)
     used = len(_cut(kernel.name, room, BOLD_EM)) * SIZE * BOLD_EM + 2 * MARGIN
-    grid = _text("muted", 2 * MARGIN + used, y + SIZE * 1.4, grid_words(kernel), room - used)
+    words = f"{grid_words(kernel)}{beside_words(mugraph, kernel.name)}"
+    grid = _text("muted", 2 * MARGIN + used, y + SIZE * 1.4, words, room - used)
     numbers = constants(block)
     places = _places(kernel)
     boxes: list[str] = []

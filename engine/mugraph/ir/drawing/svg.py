@@ -23,6 +23,7 @@ from mugraph.ir.drawing.parts import (
     style_sheet,
     tensor_node,
 )
+from mugraph.ir.drawing.words import beside_words
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 
 MARGIN = 16.0
@@ -57,7 +58,7 @@ def draw_svg(mugraph: MuGraph, theme: Theme = "light", sources: Sources | None =
 def _picture(kernel: GraphKernel | LibraryKernel, mugraph: MuGraph, sources: Sources) -> Picture:
     if isinstance(kernel, LibraryKernel):
         return library_picture(kernel, mugraph, sources.get((kernel.name, ""), ""))
-    return kernel_picture(kernel, sources)
+    return kernel_picture(kernel, sources, beside_words(mugraph, kernel.name))
 
 
 def library_picture(kernel: LibraryKernel, mugraph: MuGraph, source: str = "") -> Picture:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mugraph.ir.drawing.words import constants, expression, grid_words, launch_words, loop_words, tile_shape
+from mugraph.ir.drawing.words import (
+    beside_words,
+    constants,
+    expression,
+    grid_words,
+    launch_words,
+    loop_words,
+    tile_shape,
+)
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.placement import placement
@@ -21,7 +29,7 @@ def draw_tree(mugraph: MuGraph, width: int = 100) -> str:
         source = f"  {tensor.source}" if tensor.source not in ("", tensor.name) else ""
         root.children.append(_Node(f"{role} {tensor.name}  {tensor.dtype}[{shape}]{source}"))
     for kernel in mugraph.kernels:
-        root.children.append(_library(kernel) if isinstance(kernel, LibraryKernel) else _kernel(kernel))
+        root.children.append(_library(kernel) if isinstance(kernel, LibraryKernel) else _kernel(kernel, mugraph))
     return "\n".join(_cut(line, width) for line in _lines(root, "", "")) + "\n"
 
 
@@ -35,9 +43,10 @@ def _library(kernel: LibraryKernel) -> _Node:
     return _Node(f"library {kernel.name}: {', '.join(kernel.outputs)} = {kernel.call}")
 
 
-def _kernel(kernel: GraphKernel) -> _Node:
+def _kernel(kernel: GraphKernel, mugraph: MuGraph) -> _Node:
     block, schedule = kernel.block, kernel.schedule
-    root = _Node(f"kernel {kernel.name}  {grid_words(kernel)}; {launch_words(schedule)}")
+    beside = beside_words(mugraph, kernel.name)
+    root = _Node(f"kernel {kernel.name}  {grid_words(kernel)}; {launch_words(schedule)}{beside}")
     numbers = constants(block)
     placed = placement(block)
     inside = {op.name: thread.name for thread in kernel.threads for op in thread.ops}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import ceil
 
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.mugraph import GraphKernel, MuGraph
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.packing import held, packed
 from mugraph.kinds import accumulator
@@ -86,6 +86,12 @@ def grid_words(kernel: GraphKernel) -> str:
     blocks = kernel.schedule.blocks(kernel.block.sizes)
     tiles = ", ".join(f"{axis}/{tile}" for axis, tile in kernel.schedule.grid)
     return f"{f'grid {tiles}: ' if tiles else ''}{blocks} block{'' if blocks == 1 else 's'}"
+
+
+def beside_words(mugraph: MuGraph, kernel: str) -> str:
+    """`; one launch with k, v` of a kernel that is launched together with others; "" of another."""
+    others = mugraph.beside(kernel)
+    return f"; one launch with {', '.join(others)}" if others else ""
 
 
 def launch_words(schedule: Schedule) -> str:

@@ -59,6 +59,37 @@ def mugraph_violations(mugraph: MuGraph, broken: Collection[str] = ()) -> Iterat
         if name in names and name not in written:
             yield f"nothing writes output {name}"
     yield from _window_violations(mugraph)
+    yield from _launch_violations(mugraph)
+
+
+def _launch_violations(mugraph: MuGraph) -> Iterator[str]:
+    """Kernels of one launch are generated ones that do not depend on one another, and none that runs between them makes
+    what one of them reads."""
+    kernels = {kernel.name: kernel for kernel in mugraph.kernels}
+    order = [kernel.name for kernel in mugraph.kernels]
+    listed = [name for group in mugraph.one_launch for name in group]
+    for name in sorted({name for name in listed if listed.count(name) > 1}):
+        yield f"kernel {name} is in two launches"
+    for group in mugraph.one_launch:
+        if len(group) < 2:
+            yield f"a launch of several kernels has {len(group)}"
+        unknown = [name for name in group if not isinstance(kernels.get(name), GraphKernel)]
+        for name in unknown:
+            yield f"{name}, of a launch of several kernels, is no generated kernel"
+        if unknown or not group:
+            continue
+        places = [order.index(name) for name in group]
+        made: dict[str, str] = {}
+        for name in order[min(places) : max(places) + 1]:
+            kernel = kernels[name]
+            is_graph = isinstance(kernel, GraphKernel)
+            reads = [tensor.name for tensor in kernel.block.inputs] if is_graph else [*kernel.inputs]
+            for read in reads if name in group else ():
+                for other in made:
+                    if _same_memory(mugraph, read, other):
+                        yield f"kernel {name} reads {read}, which {made[other]} makes after its launch begins"
+            writes = [tensor.name for tensor in kernel.block.outputs] if is_graph else [*kernel.outputs]
+            made |= dict.fromkeys(writes, name)
 
 
 def _window_violations(mugraph: MuGraph) -> Iterator[str]:

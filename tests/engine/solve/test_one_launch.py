@@ -1,0 +1,255 @@
+"""Kernels of a plan as one launch: which can be, that they are the same function, and when they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from mugraph.edit.module.carried import graph_of
+from mugraph.edit.module.evidence import evidence
+from mugraph.events import RegionResult
+from mugraph.ir.json import mugraph_from_json, mugraph_to_json
+from mugraph.ir.region import Trace
+from mugraph.ir.spec import check_mugraph
+from mugraph.ir.text import format_mugraph, parse_mugraph
+from mugraph.options import Options
+from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.reports.text import beside_words
+from mugraph.solve.filetime import FileTime
+from mugraph.solve.one_launch import NOT_YET, one_launch, verified_as_one, with_verdicts
+from mugraph.solve.overlapping import BESIDE, USUAL
+from mugraph.solve.tools import Tools
+from mugraph.store import Store
+from mugraph.targets import TARGETS, Target
+from mugraph.trace.tracer import trace_file
+from mugraph.tune.measure import Compared
+from mugraph.tune.messages import Agreed, Subject
+from mugraph.verification.document import verify_mugraph
+from mugraph.verification.float_results import FloatResult
+from mugraph.verification.float_test import FloatTester
+
+from tests.engine.solve.machine import TARGET, Machine
+from tests.engine.solve.solving import solved_with
+
+TEXT = """
+import torch
+import torch.nn.functional as F
+
+
+# mugraph: x=f16[1, 256], g=f16[256], a=f16[512, 256], b=f16[128, 256], c=f16[64, 256]
+def three(x, g, a, b, c):
+    x = torch.sort(x, dim=-1)[0].contiguous()
+    first = F.linear(F.rms_norm(x, (256,), g, 1e-6), a).view(1, 8, 64).transpose(0, 1)
+    second = F.silu(F.linear(x, b))
+    third = F.linear(x, c) * 2
+    return torch.sort(first)[0], torch.sort(second)[0], torch.sort(third)[0]
+
+
+# mugraph: x=f16[8, 256], y=f16[16, 128], g=f16[256], h=f16[128]
+def norms(x, y, g, h):
+    x, y = torch.sort(x, dim=-1)[0].contiguous(), torch.sort(y, dim=-1)[0].contiguous()
+    return torch.sort(F.rms_norm(x, (256,), g, 1e-6) * 3)[0], torch.sort(F.rms_norm(y, (128,), h, 1e-5) + 1)[0]
+
+
+# mugraph: x=f16[1, 256], a=f16[128, 256], y=f16[4, 512]
+def beside(x, a, y):
+    made = torch.sort(F.silu(F.linear(x, a)))[0]
+    return made, torch.sort(torch.tanh(y) * torch.exp(y))[0]
+
+
+# mugraph: x=f16[1, 256], a=f16[256, 256], b=f16[256, 256], g=f16[256]
+def after(x, a, b, g):
+    x = F.rms_norm(x, (256,), g, 1e-6) @ a
+    return F.rms_norm(x, (256,), g, 1e-6) @ b
+
+
+# mugraph: x=f16[1, 256], y=f16[1, 256], a=f16[128, 256], b=f16[64, 256]
+def written(x, y, a, b):
+    first = torch.sort(F.silu(F.linear(x, a)))[0]
+    y[:, :1] = x[:, :1]
+    return first, torch.sort(F.silu(F.linear(y, b)))[0]
+"""
+TOGETHER = {"three": 3, "norms": 2, "beside": 2}
+
+
+@dataclass
+class Side(Machine):
+    """Says how long the plan takes, by how its kernels are launched."""
+
+    us: Mapping[str, float] = field(default_factory=lambda: {BESIDE: 8.0})
+    right: bool = True
+    agrees: bool = True
+    timed: list[list[str]] = field(default_factory=list[list[str]])
+
+    def compare_called(
+        self, subjects: Sequence[Subject], inputs: object, ours: str, applied: object, **_: object
+    ) -> Compared:
+        names = [one.name for one in subjects]
+        self.timed.append(names)
+        if USUAL not in names:
+            return super().compare_called(subjects, inputs, ours, applied)
+        assert ["_part(" in one.source for one in subjects] == [name.startswith(BESIDE) for name in names]
+        found = {name: replace(self._measured(1.0), median_us=self.us.get(name, 10.0)) for name in names}
+        return Compared(dict(found), dict(found))
+
+    def test_kernel(self, *given: object) -> FloatResult:
+        wrong = "_part(" in cast(Any, given[0]).jit and not self.right
+        return FloatResult(not wrong, "it is wrong" if wrong else None, 1e-3, 1e-3, "a GPU")
+
+    def agree(self, *given: object) -> Agreed:
+        reference = cast(Subject, given[1])
+        return Agreed(self.agrees or reference.name != USUAL, 0.0, 1e-3)
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    path = tmp_path_factory.mktemp("beside") / "projections.py"
+    path.write_text(TEXT)
+    return trace_file(path)
+
+
+@pytest.fixture(scope="module")
+def tester() -> Iterator[FloatTester]:
+    with FloatTester(timeout_s=120) as tester:
+        yield tester
+
+
+def solved(
+    trace: Trace,
+    machine: Machine,
+    name: str = "three",
+    target: Target = TARGET,
+    store: Store | None = None,
+    *,
+    measured: bool = True,
+    overlap: bool = True,
+) -> RegionResult:
+    it = cast(Any, machine if measured else None)
+    tools = Tools(
+        target, cast(Any, machine), compiled=measured, measurer=it, pool=it, peers=it, file_time=FileTime(500.0)
+    )
+    return solved_with(trace, name, tools, Options(budget_s=0.5, max_kernels=1, overlap=overlap), store)
+
+
+def plan_of(result: RegionResult) -> RegionPlan:
+    assert result.status == "improved", result.reason
+    assert result.plan is not None
+    return result.plan
+
+
+def kernels_of(plan: RegionPlan) -> list[KernelStep]:
+    return [step for step in plan.steps if isinstance(step, KernelStep)]
+
+
+@pytest.fixture(scope="module")
+def usual(trace: Trace) -> Mapping[str, RegionResult]:
+    return {name: solved(trace, Side(us={}), name) for name in (*TOGETHER, "after", "written")}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_it_is_the_same_function(name: str, usual: Mapping[str, RegionResult], tester: FloatTester) -> None:
+    """As the user's code is, in Triton's interpreter."""
+    plan = plan_of(usual[name])
+    (written,) = one_launch(plan, usual[name].sources, TARGET)
+    (step,) = kernels_of(written.plan)
+    assert step.verdict is NOT_YET
+    assert step.one_launch == (tuple(kernel.name for kernel in step.kernels),)
+    assert len(step.kernels) == TOGETHER[name]
+    source = written.sources[step.kernel.name]
+    assert written.sources.keys() == {step.kernel.name}
+    assert len(source.joined) == TOGETHER[name]
+    verdict = verified_as_one(step, source, written.made_of[step.kernel.name], tester, TARGET)
+    assert verdict.passed, verdict.reason
+    assert verdict.text and verdict.indexing and verdict.proof and verdict.max_rel_error is not None
+    assert verdict.lowering == kernels_of(plan)[0].verdict.lowering or verdict.lowering is not None
+    made = with_verdicts(written.plan, {step.kernel.name: verdict})
+    assert f"one launch of {source.joined[0].name} (" in evidence(made, written.sources, None)
+    assert verify_mugraph(step.unit.program, graph_of(step), verdict.seed).passed  # as `mugraph check` does
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_the_graph_says_it(name: str, usual: Mapping[str, RegionResult]) -> None:
+    (written,) = one_launch(plan_of(usual[name]), usual[name].sources, TARGET)
+    graph = written.plan.mugraph
+    assert check_mugraph(graph) == []
+    (group,) = graph.one_launch
+    assert len(group) == TOGETHER[name]
+    assert parse_mugraph(format_mugraph(graph)) == graph
+    assert mugraph_from_json(mugraph_to_json(graph)) == graph
+    assert graph.beside(group[0]) == group[1:]
+
+
+@pytest.mark.parametrize("name", ["after", "written"])
+def test_what_depends_on_another_one_is_a_launch_of_its_own(name: str, usual: Mapping[str, RegionResult]) -> None:
+    """`written`: a call between them writes in place."""
+    assert len(kernels_of(plan_of(usual[name]))) == 2
+    assert one_launch(plan_of(usual[name]), usual[name].sources, TARGET) == []
+
+
+def test_large_kernels_stay_apart(usual: Mapping[str, RegionResult]) -> None:
+    """One that has work for all processors gains nothing."""
+    small = replace(TARGET, processors=1)
+    assert one_launch(plan_of(usual["three"]), usual["three"].sources, small) == []
+
+
+@pytest.mark.parametrize(
+    ("us", "kept"),
+    [
+        ({BESIDE: 8.0}, BESIDE),
+        ({BESIDE: 9.0, f"{BESIDE}, loading": 8.0}, BESIDE),
+        ({BESIDE: 9.99}, None),
+        ({BESIDE: 11.0}, None),
+    ],
+)
+def test_the_fastest_is_kept(us: dict[str, float], kept: str | None, trace: Trace) -> None:
+    machine = Side(us=us)
+    result = solved(trace, machine)
+    plan = plan_of(result)
+    assert machine.timed[0][:1] == [USUAL]
+    assert BESIDE in machine.timed[0]
+    assert len(kernels_of(plan)) == (1 if kept else 3)
+    words = "three_2, three_3 and three_4 are one launch, side by side"
+    assert beside_words(result) == (words if kept else "")
+    assert all(step.verdict.passed for step in kernels_of(plan))
+    assert bool(plan.mugraph.one_launch) == (kept is not None)
+
+
+@pytest.mark.parametrize("why", ["its results", "another result", "its text"])
+def test_one_that_is_wrong_is_not_kept(why: str, trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    if why == "its text":
+        monkeypatch.setattr("mugraph.codegen.one_grid._PID", "pid + 1")
+    result = solved(trace, Side(right=why != "its results", agrees=why != "another result"))
+    assert len(kernels_of(plan_of(result))) == 3
+
+
+def test_it_is_measured_once(trace: Trace, tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        first = solved(trace, Side(), store=store)
+        machine = Side(us={BESIDE: 20.0})
+        again = solved(trace, machine, store=store)
+    assert not any(USUAL in names for names in machine.timed)
+    (one,), (other,) = kernels_of(plan_of(first)), kernels_of(plan_of(again))
+    assert first.sources == again.sources
+    assert other.verdict.passed
+    assert one.one_launch == other.one_launch
+
+
+def test_without_measuring_nothing_changes(trace: Trace) -> None:
+    machine = Side()
+    result = solved(trace, machine, measured=False)
+    assert not any(USUAL in names for names in machine.timed)
+    assert result.plan is not None
+    assert not result.plan.mugraph.one_launch
+
+
+def test_devices_that_start_none_early(trace: Trace) -> None:
+    machine = Side()
+    result = solved(trace, machine, target=TARGETS["a100"])
+    assert machine.timed[0] == [USUAL, BESIDE]
+    assert len(kernels_of(plan_of(result))) == 1
+    machine = Side()
+    solved(trace, machine, overlap=False)
+    assert machine.timed[0] == [USUAL, BESIDE]
