@@ -50,12 +50,26 @@ def test_the_text_that_is_written_is_accepted(name: str) -> None:
     assert checked(one, one.source.standalone()) == ("", "")
 
 
+def _check(name: str, mutant: Mutant, judge: Judge, tester: FloatTester) -> str:
+    found = outcome(name, mutant, judge, tester)
+    said = f"{name}: {mutant.what}: {found.truth}, {found.check}: {found.reason}"
+    if found.truth == "equal":
+        assert not found.check or found.check in MEMORY, said
+    else:
+        assert found.check, said
+    return found.check
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutants(kind: str, judge: Judge, tester: FloatTester) -> None:
     for name, mutant in some(kind):
-        found = outcome(name, mutant, judge, tester)
-        said = f"{name}: {mutant.what}: {found.truth}, {found.check}: {found.reason}"
-        if found.truth == "equal":
-            assert not found.check or found.check in MEMORY, said
-        else:
-            assert found.check, said
+        _check(name, mutant, judge, tester)
+
+
+def test_each_mutant_of_a_launch_of_several_kernels(judge: Judge, tester: FloatTester) -> None:
+    """Which block is of which kernel is rejected by the text, before any number is looked at on a device."""
+    name = "beside projections"
+    found = mutants(entry(name).source.standalone(), ["side by side"])["side by side"]
+    assert {"a bound +1", "a bound -1", "a part less", "parts exchanged"} <= {one.what for one in found}
+    for mutant in found:
+        assert _check(name, mutant, judge, tester) not in ("", "float test"), mutant.what

@@ -331,6 +331,45 @@ def _memory(module: ast.Module) -> Iterator[tuple[str, Callable[[], None]]]:
         yield "a tile that begins at 1", _set(call, "args", [_plus(call.args[0], 1), _plus(call.args[1], 1)])
 
 
+def _dispatches(module: ast.Module) -> Iterator[ast.FunctionDef]:
+    """Kernels that call those which are launched with them."""
+    names = {function.name for function in _functions(module, kernels=True)}
+    for function in _functions(module, kernels=True):
+        calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+        if any(isinstance(call.func, ast.Name) and call.func.id in names for call in calls):
+            yield function
+
+
+def _side_by_side(module: ast.Module) -> Iterator[tuple[str, Callable[[], None]]]:
+    for function in _dispatches(module):
+        branches: list[list[ast.stmt]] = []
+        for node in ast.walk(function):
+            if isinstance(node, ast.If):
+                branches += [body for body in (node.body, node.orelse) if body and not isinstance(body[0], ast.If)]
+                assert isinstance(node.test, ast.Compare)
+                for step in (1, -1):
+                    bound = _plus(node.test.comparators[0], step)
+                    yield f"a bound {step:+}", _set(node.test, "comparators", [bound])
+                yield "a bound that counts", _set(node.test, "ops", [ast.LtE()])
+            if isinstance(node, ast.BinOp) and isinstance(node.right, ast.Constant):
+                for step in (1, -1):
+                    if node.right.value + step > 0:
+                        yield f"{ast.unparse(node)}: {step:+}", _set(node.right, "value", node.right.value + step)
+        for at, body in enumerate(branches):
+            yield "a part less", _without(body, 0)
+            for other in branches[at + 1 :]:
+                yield "parts exchanged", lambda body=body, other=other: _swap(body, other)
+        for call in (node for body in branches for node in ast.walk(body[0]) if isinstance(node, ast.Call)):
+            for at in range(len(call.args) - 1):
+                swapped = [*call.args]
+                swapped[at], swapped[at + 1] = swapped[at + 1], swapped[at]
+                yield f"arguments {at} and {at + 1} of a part exchanged", _set(call, "args", swapped)
+
+
+def _swap(one: list[ast.stmt], other: list[ast.stmt]) -> None:
+    one[:], other[:] = other[:], one[:]
+
+
 KINDS: dict[str, Sites] = {
     "masks": _masks,
     "mask bounds": _mask_bounds,
@@ -347,4 +386,5 @@ KINDS: dict[str, Sites] = {
     "casts": _casts,
     "order": _order,
     "memory": _memory,
+    "side by side": _side_by_side,
 }

@@ -12,7 +12,7 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 
-from tests.engine.codegen import splits
+from tests.engine.codegen import side_by_side, splits
 from tests.engine.codegen.cases import CASES
 
 ONE = (
@@ -21,6 +21,7 @@ ONE = (
     "softmax_two_passes", "gemm_chain_tails", "batched", "convolution_strided", "scaled_linear",
     "packed_rows_and_depth",
 )  # fmt: skip
+BESIDE = ("projections", "grids", "product_and_elements")
 SEVERAL = ("attention_tail", "rms_norm_linear_tail", "lora", "gemm_chain_nest", "scaled_linear")
 
 
@@ -61,8 +62,21 @@ def entry(name: str) -> Entry:
     if name.startswith("split "):
         block, kernels = splits.CASES[name.removeprefix("split ")]
         return Entry(block, lower_kernels(kernels))
+    if name.startswith("beside "):
+        one = side_by_side.case(name.removeprefix("beside "))
+        return Entry(_block_of(one.program), one.source)
     return Entry(CASES[name][0], lower(*CASES[name]))
 
 
+def _block_of(program: TensorProgram) -> BlockGraph:
+    """Without a loop."""
+    stores = [
+        Op(f"store_{tensor.name}", Kind.STORE, (value,), program.op(value).axes, tensor=tensor.name)
+        for value, tensor in program.outputs.items()
+    ]
+    tensors = (*program.tensors, *program.outputs.values())
+    return BlockGraph(program.name, program.sizes, tensors, (*program.ops, *stores))
+
+
 def names() -> list[str]:
-    return [*ONE, *(f"split {name}" for name in SEVERAL)]
+    return [*ONE, *(f"split {name}" for name in SEVERAL), *(f"beside {name}" for name in BESIDE)]

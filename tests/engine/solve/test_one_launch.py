@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from mugraph.codegen import one_grid
 from mugraph.edit.module.carried import graph_of
 from mugraph.edit.module.evidence import evidence
 from mugraph.events import RegionResult
@@ -153,7 +154,7 @@ def usual(trace: Trace) -> Mapping[str, RegionResult]:
 def test_it_is_the_same_function(name: str, usual: Mapping[str, RegionResult], tester: FloatTester) -> None:
     """As the user's code is, in Triton's interpreter."""
     plan = plan_of(usual[name])
-    (written,) = one_launch(plan, usual[name].sources, TARGET)
+    written = one_launch(plan, usual[name].sources, TARGET)[0]
     (step,) = kernels_of(written.plan)
     assert step.verdict is NOT_YET
     assert step.one_launch == (tuple(kernel.name for kernel in step.kernels),)
@@ -172,7 +173,7 @@ def test_it_is_the_same_function(name: str, usual: Mapping[str, RegionResult], t
 
 @pytest.mark.parametrize("name", TOGETHER)
 def test_the_graph_says_it(name: str, usual: Mapping[str, RegionResult]) -> None:
-    (written,) = one_launch(plan_of(usual[name]), usual[name].sources, TARGET)
+    written = one_launch(plan_of(usual[name]), usual[name].sources, TARGET)[0]
     graph = written.plan.mugraph
     assert check_mugraph(graph) == []
     (group,) = graph.one_launch
@@ -220,7 +221,8 @@ def test_the_fastest_is_kept(us: dict[str, float], kept: str | None, trace: Trac
 @pytest.mark.parametrize("why", ["its results", "another result", "its text"])
 def test_one_that_is_wrong_is_not_kept(why: str, trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     if why == "its text":
-        monkeypatch.setattr("mugraph.codegen.one_grid._PID", "pid + 1")
+        ids = one_grid._block_ids  # pyright: ignore[reportPrivateUsage]
+        monkeypatch.setattr(one_grid, "_block_ids", lambda kernel, number: ids(kernel, number.split(" ")[0]))  # pyright: ignore
     result = solved(trace, Side(right=why != "its results", agrees=why != "another result"))
     assert len(kernels_of(plan_of(result))) == 3
 
@@ -248,8 +250,8 @@ def test_without_measuring_nothing_changes(trace: Trace) -> None:
 def test_devices_that_start_none_early(trace: Trace) -> None:
     machine = Side()
     result = solved(trace, machine, target=TARGETS["a100"])
-    assert machine.timed[0] == [USUAL, BESIDE]
+    assert machine.timed[0] == [USUAL, BESIDE, f"{BESIDE} (2)"]  # with the warps of one and of another
     assert len(kernels_of(plan_of(result))) == 1
     machine = Side()
     solved(trace, machine, overlap=False)
-    assert machine.timed[0] == [USUAL, BESIDE]
+    assert machine.timed[0] == [USUAL, BESIDE, f"{BESIDE} (2)"]
