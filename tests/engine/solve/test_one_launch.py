@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from mugraph.checking.again import Here, check_again, modules_in
 from mugraph.codegen import one_grid
-from mugraph.edit.module.carried import graph_of
+from mugraph.edit.apply import apply_files
+from mugraph.edit.module.carried import carried, graph_of
 from mugraph.edit.module.evidence import evidence
+from mugraph.edit.revert import revert_file
 from mugraph.events import RegionResult
 from mugraph.ir.json import mugraph_from_json, mugraph_to_json
 from mugraph.ir.region import Trace
@@ -164,8 +170,7 @@ def test_it_is_the_same_function(name: str, usual: Mapping[str, RegionResult], t
     assert len(source.joined) == TOGETHER[name]
     verdict = verified_as_one(step, source, written.made_of[step.kernel.name], tester, TARGET)
     assert verdict.passed, verdict.reason
-    assert verdict.text and verdict.indexing and verdict.proof and verdict.max_rel_error is not None
-    assert verdict.lowering == kernels_of(plan)[0].verdict.lowering or verdict.lowering is not None
+    assert None not in (verdict.text, verdict.indexing, verdict.proof, verdict.max_rel_error, verdict.lowering)
     made = with_verdicts(written.plan, {step.kernel.name: verdict})
     assert f"one launch of {source.joined[0].name} (" in evidence(made, written.sources, None)
     assert verify_mugraph(step.unit.program, graph_of(step), verdict.seed).passed  # as `mugraph check` does
@@ -255,3 +260,65 @@ def test_devices_that_start_none_early(trace: Trace) -> None:
     machine = Side()
     solved(trace, machine, overlap=False)
     assert machine.timed[0] == [USUAL, BESIDE, f"{BESIDE} (2)"]
+
+
+@pytest.fixture(scope="module")
+def applied(usual: Mapping[str, RegionResult], tester: FloatTester, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file with the kernels of `three` as one launch."""
+    path = tmp_path_factory.mktemp("applied") / "projections.py"
+    path.write_text(TEXT)
+    result = usual["three"]
+    written = one_launch(plan_of(result), result.sources, TARGET)[0]
+    (step,) = kernels_of(written.plan)
+    name = step.kernel.name
+    verdict = verified_as_one(step, written.sources[name], written.made_of[name], tester, TARGET)
+    assert verdict.passed, verdict.reason
+    apply_files(path, [with_verdicts(written.plan, {name: verdict})], written.sources, target=TARGET)
+    return path
+
+
+def test_the_module_computes_what_pytorch_does(applied: Path, tmp_path: Path) -> None:
+    """In Triton's interpreter, and through the user's file."""
+    script = (
+        "import torch, projections, projections_mugraph as kernels\n"
+        "torch.manual_seed(0)\n"
+        "given = [torch.randn(*shape).half() for shape in ((1, 256), (256,), (512, 256), (128, 256), (64, 256))]\n"
+        "expected = projections.three(*given)\n"
+        "kernels._tested_gpu = lambda kind, index: True\n"
+        "kernels._right_here = lambda *_: True\n"
+        "assert kernels.three_fits(*given)\n"
+        "with torch.no_grad():\n"
+        "    found = projections.three(*given)\n"
+        "for one, other in zip(found, expected, strict=True):\n"
+        "    torch.testing.assert_close(one, other, rtol=1e-2, atol=1e-2)\n"
+    )
+    env = {"TRITON_INTERPRET": "1", "HOME": str(tmp_path), "PATH": ""}
+    run = subprocess.run([sys.executable, "-c", script], cwd=applied.parent, env=env, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    module = applied.with_name("projections_mugraph.py").read_text()
+    assert module.count("[(704, 1, 1)](") == 1
+    assert "# three: " in module
+    assert "one launch of three_2 (512 blocks), three_3 (128) and three_4 (64), side by side" in " ".join(
+        module.replace("\n#", " ").split()
+    )
+
+
+def test_the_module_is_checked_again_and_reverted(applied: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(applied.parent, tmp_path / "copy")
+    [(module, record)] = modules_in([folder])
+    assert not isinstance(record, str), record
+    versions = kernels_versions(module)
+    [checked] = check_again(module, record, Here(None, versions))
+    assert checked.problems == ()
+    [step] = checked.kernels
+    assert len(step.graph.kernels) == 3
+    assert step.graph.one_launch == (tuple(kernel.name for kernel in step.graph.kernels),)
+    revert_file(folder / "projections.py")
+    assert (folder / "projections.py").read_text() == TEXT
+    assert not module.exists()
+
+
+def kernels_versions(module: Path) -> Mapping[str, str]:
+    """With which the kernels were tested."""
+    [steps] = (carried(module.read_text()) or {}).values()
+    return steps[0].verdict.versions
