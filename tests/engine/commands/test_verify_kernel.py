@@ -285,3 +285,72 @@ def test_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str], kernel: s
     assert status in (1, 2)
     assert said in " ".join((output.out + output.err).split())
     assert "Traceback" not in output.err
+
+
+BESIDE_REFERENCE = """\
+import torch
+
+
+# mugraph: a=f32[4, 48], b=f32[2, 64]
+def both(a, b):
+    return torch.tanh(a) * 2, b * b + 1
+"""
+BESIDE = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def turned(row, a_ptr, out_ptr, N: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    a = tl.load(a_ptr + row * N + at, mask=at < N, other=0.0)
+    tl.store(out_ptr + row * N + at, 4.0 * tl.sigmoid(2.0 * a) - 2.0, mask=at < N)
+
+
+@triton.jit
+def squared(x, y, b_ptr, out_ptr, N: tl.constexpr, BLOCK: tl.constexpr):
+    at = x * BLOCK + tl.arange(0, BLOCK)
+    b = tl.load(b_ptr + y * N + at)
+    tl.store(out_ptr + y * N + at, b * b + 1.0)
+
+
+@triton.jit
+def kernel(a_ptr, b_ptr, c_ptr, d_ptr, ROWS: tl.constexpr):
+    pid = tl.program_id(0)
+    if pid < ROWS:
+        turned(pid, a_ptr, c_ptr, N=48, BLOCK=64)
+    else:
+        squared((pid - ROWS) % 4, (pid - ROWS) // 4, b_ptr, d_ptr, N=64, BLOCK=16)
+
+
+def launch(a, b):
+    c, d = torch.empty_like(a), torch.empty_like(b)
+    kernel[(12,)](a, b, c, d, ROWS=4)
+    return c, d
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("", "", ""),
+        ("if pid < ROWS:", "if pid < ROWS + 1:", "block (4, 0, 0) of kernel reads element 239 of a"),
+        ("if pid < ROWS:", "if pid < ROWS - 1:", "block (3, 0, 0) of kernel reads element -16 of b"),
+        ("% 4, (pid - ROWS) // 4", "% 2, (pid - ROWS) // 4", "is written by block"),
+        ("% 4, (pid - ROWS) // 4", "// 4, (pid - ROWS) % 4", "of b"),
+        ("    else:\n        squared(", "    elif pid < 11:\n        squared(", "is never written"),
+        ("squared((pid", "pid((pid", "cannot be read"),
+    ],
+)
+def test_several_kernels_in_one_launch(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    (tmp_path / "reference.py").write_text(BESIDE_REFERENCE)
+    text = BESIDE.replace(old, new) if old else BESIDE
+    assert (text != BESIDE) == bool(old)
+    (tmp_path / "kernels.py").write_text(text)
+    code = command(["verify", "--kernel", f"{tmp_path}/kernels.py:launch", f"{tmp_path}/reference.py:both", "--json"])
+    (found,) = json.loads(capsys.readouterr().out)["graphs"]
+    assert (code == 0) == (said == "") == found["passed"], found
+    assert said in (found["reason"] or "")

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
@@ -103,6 +104,27 @@ def rmsnorm_matmul() -> MuGraph:
     ops.store("out", "z", "y")
     block = BlockGraph("rmsnorm_matmul", sizes, tensors, tuple(ops.ops), (Loop("h"),))
     return single(block, Schedule((("n", 64), ("b", 16)), {"h": 256}))
+
+
+def two_kernels() -> MuGraph:
+    """`rmsnorm_matmul` with two matrices, in one launch of two kernels."""
+    graph = rmsnorm_matmul()
+    (first,) = graph.kernels
+    assert isinstance(first, GraphKernel)
+    new = {"w": "w_2", "y": "y_2"}
+    tensors = tuple(replace(one, name=new.get(one.name, one.name), source="") for one in first.block.tensors)
+    tensors = (*first.block.tensors[:2], *tensors[2:])
+    ops = tuple(replace(op, tensor=new.get(op.tensor, op.tensor)) for op in first.block.ops)
+    block = replace(first.block, name=f"{first.name}_2", tensors=tensors, ops=ops)
+    second = kernel(block, first.schedule)
+    return replace(
+        graph,
+        tensors=(*graph.tensors, *tensors[2:]),
+        inputs=("x", "g", "w", "w_2"),
+        outputs=("y", "y_2"),
+        kernels=(first, second),
+        one_launch=((first.name, second.name),),
+    )
 
 
 def rmsnorm_matmul_program() -> TensorProgram:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from tests.engine.ir.graphs import (
     rmsnorm_matmul,
     single,
     tensor,
+    two_kernels,
 )
 from tests.engine.ir.random_graphs import mugraphs
 
@@ -247,3 +248,12 @@ def test_long_lines_of_the_tree_are_cut() -> None:
     lines = draw_tree(rmsnorm_matmul(), width=40).splitlines()
     assert max(map(len, lines)) == 40
     assert any(line.endswith("…") for line in lines)
+
+
+def test_kernels_of_one_launch_say_so() -> None:
+    """Of several kernels that run side by side, each names the others."""
+    graph = two_kernels()
+    for drawn in (draw_svg(graph), draw_tree(graph, width=200)):
+        assert "; one launch with rmsnorm_matmul_2" in drawn
+    assert draw_overview(graph).count("; one launch wi") == 2
+    assert "one launch" not in draw_tree(replace(graph, one_launch=()), width=200)

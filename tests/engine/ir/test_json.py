@@ -20,7 +20,7 @@ from mugraph.ir.json import (
 from mugraph.ir.mugraph import GraphKernel, MuGraph
 from mugraph.ir.program import TensorProgram
 
-from tests.engine.ir.graphs import attention_program, gated_mlp, norm_and_cat
+from tests.engine.ir.graphs import attention_program, gated_mlp, norm_and_cat, two_kernels
 from tests.engine.ir.random_graphs import mugraphs, programs
 
 
@@ -98,3 +98,11 @@ def test_infinite_constants_survive() -> None:
     ops = tuple(replace(op, value=float("-inf")) if op.name == "scale" else op for op in program.ops)
     infinite = replace(program, ops=ops)
     assert program_from_json(through_text(program_to_json(infinite))) == infinite
+
+
+def test_launches_of_several_kernels() -> None:
+    graph = two_kernels()
+    document = mugraph_to_json(graph)
+    assert document["one_launch"] == [["rmsnorm_matmul", "rmsnorm_matmul_2"]]
+    assert mugraph_from_json(document) == graph
+    assert "one_launch" not in mugraph_to_json(gated_mlp())

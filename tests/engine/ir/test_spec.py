@@ -36,6 +36,7 @@ from tests.engine.ir.graphs import (
     rmsnorm_matmul_program,
     split_attention,
     tensor,
+    two_kernels,
 )
 
 G = TypeVar("G", BlockGraph, TensorProgram)
@@ -425,3 +426,24 @@ def test_a_loop_inside_another_one_waits_for_its_sums() -> None:
     ]
     assert check_block(nested, passes=2) == []
     assert check_block(replace(apart, loops=(Loop("k", (Loop("n"),)),))) == []
+
+
+def test_launches_of_several_kernels() -> None:
+    graph = two_kernels()
+    first, second = graph.kernels
+    assert check_mugraph(graph) == []
+    assert check_mugraph(replace(graph, one_launch=((first.name,),))) == ["a launch of several kernels has 1"]
+    twice = replace(graph, one_launch=(graph.one_launch[0], graph.one_launch[0]))
+    assert f"kernel {first.name} is in two launches" in check_mugraph(twice)
+    unknown = replace(graph, one_launch=((first.name, "another"),))
+    assert check_mugraph(unknown) == ["another, of a launch of several kernels, is no generated kernel"]
+    assert isinstance(second, GraphKernel)
+    # One that reads what another one of the launch makes, by itself or through a call between them.
+    ops = tuple(replace(op, tensor="y" if op.tensor == "w_2" else op.tensor) for op in second.block.ops)
+    tensors = tuple(replace(one, name="y" if one.name == "w_2" else one.name) for one in second.block.tensors)
+    reading = replace(second, block=replace(second.block, ops=ops, tensors=tensors))
+    found = check_mugraph(replace(graph, kernels=(first, reading)))
+    assert f"kernel {second.name} reads y, which {first.name} makes after its launch begins" in found
+    call = LibraryKernel("mm", "torch.mm(y, w_3)", ("y",), ("w_2",))
+    between = replace(graph, kernels=(first, call, second), inputs=("x", "g", "w"))
+    assert f"kernel {second.name} reads w_2, which mm makes after its launch begins" in check_mugraph(between)

@@ -16,7 +16,7 @@ from mugraph.ir.text import (
 )
 
 from tests.engine.ir.goldens import check_golden
-from tests.engine.ir.graphs import GRAPHS, PROGRAMS, attention, gemm_chain, lora_program, rmsnorm_matmul
+from tests.engine.ir.graphs import GRAPHS, PROGRAMS, attention, gemm_chain, lora_program, rmsnorm_matmul, two_kernels
 from tests.engine.ir.random_graphs import mugraphs, programs
 
 GOLDENS = Path(__file__).parent / "golden"
@@ -113,3 +113,10 @@ def test_comments_and_blank_lines_are_free() -> None:
     graph = attention()
     lines = format_mugraph(graph).splitlines()
     assert parse_mugraph("# a comment\n\n" + "\n\n# another\n".join(lines)) == graph
+
+
+def test_launches_of_several_kernels() -> None:
+    graph = two_kernels()
+    text = format_mugraph(graph)
+    assert "  one_launch rmsnorm_matmul, rmsnorm_matmul_2\n" in text
+    assert parse_mugraph(text) == graph
