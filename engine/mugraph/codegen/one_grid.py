@@ -36,7 +36,7 @@ _PID = "pid"
 def one_grid(name: str, kernels: Sequence[KernelSource]) -> KernelSource:
     """The kernels as one, of this name. Raises Rejected where they cannot be."""
     _check(kernels)
-    parts = sorted(kernels, key=_bytes, reverse=True)
+    parts = sorted(kernels, key=bytes_of, reverse=True)
     inputs, outputs = borders(kernels)
     tensors = {tensor.name: tensor for tensor in (*inputs, *outputs)}
     scope = Scope({_PID, *(_part_name(part) for part in parts)})
@@ -123,7 +123,7 @@ def _check(kernels: Sequence[KernelSource]) -> None:
                 raise Rejected(f"the axis {axis} has two sizes.")
 
 
-def _bytes(kernel: KernelSource) -> int:
+def bytes_of(kernel: KernelSource) -> int:
     """Of memory that it goes through."""
     return sum(itemsize(one.dtype) * prod(one.shape(kernel.sizes)) for one in (*kernel.inputs, *kernel.outputs))
 

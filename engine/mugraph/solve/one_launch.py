@@ -1,5 +1,5 @@
 """Kernels of a plan that do not depend on one another as one launch, side by side (codegen/one_grid.py): what could be,
-written; and whether what was written is right.
+written; whether it is right, launch_verdict.py says.
 
 Steps of one kernel each become one step, whose program is all of theirs together. What one step launches in several
 kernels may run side by side, too. A launch has one number of warps, and one of stages: the kernels are written again
@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from mugraph.codegen.lower import lower_kernels
-from mugraph.codegen.one_grid import with_one_grids
+from mugraph.codegen.one_grid import bytes_of, with_one_grids
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import numbered, take
@@ -22,24 +21,17 @@ from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.plans.beside import Step, Together, beside
 from mugraph.plans.kernel_graph import kernel_graph
 from mugraph.plans.plan import KernelStep, RegionPlan
-from mugraph.sizes.indexed import indexed
-from mugraph.sizes.same_bits import same_bits
-from mugraph.sizes.text import Writer, text_checked
-from mugraph.sizes.tuning import tested_at_sizes
-from mugraph.solve.right import with_float
+from mugraph.sizes.text import Writer
 from mugraph.targets import Target
 from mugraph.units.united import NotOne, united
-from mugraph.verification.conditioning import verified
-from mugraph.verification.document import proof_of
-from mugraph.verification.float_test import FloatTester
-from mugraph.verification.verdict import Lowering, Verdict
+from mugraph.verification.verdict import Verdict
 
 Sources = Mapping[str, KernelSource]
 Kernels = Sequence[tuple[BlockGraph, Schedule]]
 NOT_YET = Verdict(False, "it is not verified yet.")
 
-_THREADS = 2048
-"""That a processor holds at a time."""
+_LONGEST_US = 20.0
+"""Of the memory that a kernel goes through, at the device's speed: what there is to gain is a few microseconds."""
 
 
 @dataclass(frozen=True)
@@ -132,10 +124,10 @@ def _may_be(step: KernelStep, sources: Sources, target: Target) -> bool:
 
 
 def _is_small(kernel: KernelSource, target: Target) -> bool:
-    """Do all blocks of it begin at once? One that has more of them leaves no processor without work."""
+    """Is it so short that its start and its end count?"""
     if kernel.library is not None or kernel.parts or kernel.joined or kernel.least or kernel.early:
         return False
-    return prod(kernel.grid) * kernel.num_warps * 32 <= target.processors * _THREADS
+    return bytes_of(kernel) <= _LONGEST_US * target.bandwidth
 
 
 def _as_one(
@@ -218,39 +210,3 @@ def _lowered(
 def _blocks(kernels: Kernels, at: Sequence[int], warps: int) -> int:
     """Of those of the kernels that have so many warps."""
     return sum(kernels[n][1].blocks(kernels[n][0].sizes) for n in at if kernels[n][1].num_warps == warps)
-
-
-def verified_as_one(
-    step: KernelStep, source: KernelSource, old: Sequence[Verdict], tester: FloatTester, target: Target
-) -> Verdict:
-    """Of a step that has a launch of several kernels, by all tests that a kernel has to pass. What it was made of has
-    passed them, by itself and in another text.
-
-    old: the verdicts on that
-    """
-    program, kernels = step.unit.program, [*map(scheduled, step.kernels)]
-    found = verified(program, [block for block, _ in kernels])
-    indexing = indexed(program, kernels, source) if found.passed else found
-    if not indexing.passed:
-        return replace(indexing, passed=False)
-    text = text_checked(program, source, kernels, write(step.one_launch, target))
-    if not text.passed:
-        return Verdict(False, f"its text: {text.reason}")
-    tested = tested_at_sizes(tester, source, program)
-    if not tested.passed:
-        return Verdict(False, tested.reason)
-    bits = same_bits(step.unit, source, tested)
-    lost = all(one.same_bits is not None and one.same_bits.holds for one in old) and not bits.holds
-    if lost:
-        return Verdict(False, bits.why)
-    whole = with_float(found, tested, indexing, text, program, bits)
-    return replace(whole, proof=proof_of(program, kernels), lowering=_lowering([one.lowering for one in old]))
-
-
-def _lowering(parts: Sequence[Lowering | None]) -> Lowering | None:
-    """Of the programs of the parts, together: the least that is known of one of them."""
-    known = [one for one in parts if one is not None]
-    if len(known) < len(parts):
-        return None
-    least = next((one for one in known if not one.passed), None)
-    return least or Lowering(True, "; ".join(dict.fromkeys(one.note for one in known)))

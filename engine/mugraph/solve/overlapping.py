@@ -27,7 +27,8 @@ from mugraph.sizes.same_bits import same_bits
 from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tested_at_sizes
 from mugraph.solve.ahead import kernels_of_module
-from mugraph.solve.one_launch import one_launch, verified_as_one, with_verdicts
+from mugraph.solve.launch_verdict import verified_as_one
+from mugraph.solve.one_launch import one_launch, with_verdicts
 from mugraph.solve.timing import RegionTimer
 from mugraph.store.keys import code_digest
 from mugraph.targets import Target
@@ -69,7 +70,7 @@ def ways_of(usual: Way, target: Target, *, early: bool) -> dict[str, Way]:
     for number, one in enumerate(beside):
         starts[f"{BESIDE} ({number + 1})" if number else BESIDE] = Way(one.plan, one.sources, one.made_of)
     found = dict(starts)
-    for name, way in starts.items():
+    for name, way in [(name, way) for name, way in starts.items() if name in (USUAL, BESIDE)]:
         for form in FORMS if early and target.launches_early else ():
             sources = early_sources(way.plan, way.sources, form)
             if all(sources != other.sources for other in found.values()):

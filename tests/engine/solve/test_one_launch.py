@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from mugraph.checking.again import Here, check_again, modules_in
 from mugraph.codegen import one_grid
+from mugraph.codegen.lower import lower_kernels
 from mugraph.edit.apply import apply_files
 from mugraph.edit.module.carried import carried, graph_of
 from mugraph.edit.module.evidence import evidence
@@ -22,11 +23,14 @@ from mugraph.ir.json import mugraph_from_json, mugraph_to_json
 from mugraph.ir.region import Trace
 from mugraph.ir.spec import check_mugraph
 from mugraph.ir.text import format_mugraph, parse_mugraph
+from mugraph.optimizer.nodes import scheduled
 from mugraph.options import Options
+from mugraph.plans.origins import origins
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.reports.text import beside_words
 from mugraph.solve.filetime import FileTime
-from mugraph.solve.one_launch import NOT_YET, one_launch, verified_as_one, with_verdicts
+from mugraph.solve.launch_verdict import verified_as_one
+from mugraph.solve.one_launch import NOT_YET, one_launch, with_verdicts
 from mugraph.solve.overlapping import BESIDE, USUAL
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
@@ -186,6 +190,8 @@ def test_the_graph_says_it(name: str, usual: Mapping[str, RegionResult]) -> None
     assert parse_mugraph(format_mugraph(graph)) == graph
     assert mugraph_from_json(mugraph_to_json(graph)) == graph
     assert graph.beside(group[0]) == group[1:]
+    places = origins(written.plan)  # in the user's code
+    assert all(any(places[kernel].ops.values()) for kernel in group)
 
 
 @pytest.mark.parametrize("name", ["after", "written"])
@@ -195,10 +201,30 @@ def test_what_depends_on_another_one_is_a_launch_of_its_own(name: str, usual: Ma
     assert one_launch(plan_of(usual[name]), usual[name].sources, TARGET) == []
 
 
+def test_kernels_of_one_step(usual: Mapping[str, RegionResult], tester: FloatTester) -> None:
+    """That one source launches one after the other, without need."""
+    result = usual["three"]
+    written = one_launch(plan_of(result), result.sources, TARGET)[0]
+    (joint,) = kernels_of(written.plan)
+    program, old = joint.unit.program, written.made_of[joint.kernel.name]
+    apart = replace(joint, one_launch=(), verdict=old[0])
+    source = lower_kernels([*map(scheduled, joint.kernels)], program=program)
+    assert [part.name for part in source.parts] == [kernel.name for kernel in joint.kernels]
+    steps = tuple(apart if step is joint else step for step in written.plan.steps)
+    plan = replace(written.plan, steps=steps)
+    again = one_launch(plan, {source.name: source}, TARGET)[0]
+    (step,) = kernels_of(again.plan)
+    assert step.unit is joint.unit
+    assert step.one_launch == joint.one_launch
+    assert again.sources[source.name].joined
+    verdict = verified_as_one(step, again.sources[source.name], again.made_of[source.name], tester, TARGET)
+    assert verdict.passed, verdict.reason
+
+
 def test_large_kernels_stay_apart(usual: Mapping[str, RegionResult]) -> None:
-    """One that has work for all processors gains nothing."""
-    small = replace(TARGET, processors=1)
-    assert one_launch(plan_of(usual["three"]), usual["three"].sources, small) == []
+    """One that takes long gains nothing."""
+    slow = replace(TARGET, bandwidth=1.0)
+    assert one_launch(plan_of(usual["three"]), usual["three"].sources, slow) == []
 
 
 @pytest.mark.parametrize(
