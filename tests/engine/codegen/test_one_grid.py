@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
 from math import prod
+from pathlib import Path
 
 import pytest
 from mugraph.codegen.aot import compile_for
@@ -136,3 +138,17 @@ def test_it_needs_no_more_than_its_parts(name: str) -> None:
     whole = compile_for(one, 90)
     assert whole.shared_bytes <= max(compile_for(part, 90).shared_bytes for part in one.joined)
     assert not whole.spilled
+
+
+@pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") == "1", reason="the interpreter compiles nothing")
+def test_triton_knows_of_no_global_but_its_functions(tmp_path: Path) -> None:
+    """Kernel modules launch a kernel without Triton's binder only then (edit/module/launch.py)."""
+    path = tmp_path / "kernels.py"
+    path.write_text(case("projections").source.standalone())
+    spec = spec_from_file_location("kernels_side_by_side", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.q_kernel.cache_key != module.q_part.cache_key
+    assert not module.q_kernel.used_global_vals
