@@ -16,7 +16,6 @@ from math import inf
 from pathlib import Path
 
 from mugraph.events import Event, RegionResult, SearchReport, UnitResult
-from mugraph.ir.calls import Call
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
@@ -26,17 +25,9 @@ from mugraph.plans.names import kernel_name, plan_name
 from mugraph.plans.plan import RegionPlan
 from mugraph.solve.choosing import Way, fastest_measured, near_ones
 from mugraph.solve.concluding import not_paying, of_plan, without_kernels, without_units
+from mugraph.solve.cuts import Cut, Cuts
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch, to_leave
-from mugraph.solve.layouts import (
-    exactly,
-    expected_us,
-    faster,
-    is_refused,
-    is_settled,
-    layouts,
-    takes_tf32,
-    windowed,
-)
+from mugraph.solve.layouts import faster, is_refused, is_settled, takes_tf32
 from mugraph.solve.overlapping import overlapping
 from mugraph.solve.planning import planned
 from mugraph.solve.programs import ProgramText
@@ -48,14 +39,11 @@ from mugraph.solve.tools import Tools
 from mugraph.solve.unit_results import UnitResults
 from mugraph.store import Store
 from mugraph.tune.device import Device
-from mugraph.units.layouts import FASTER, WHOLE, Layout, plain_calls_of, usual_and_turned
-from mugraph.units.region_units import cut_region
+from mugraph.units.layouts import plain_calls_of, usual_and_turned
 from mugraph.units.search_units import is_divisible
 
 _log = logging.getLogger("mugraph.solve")
 
-Cut = tuple[Region, tuple[Part, ...]]
-"""A region with what is known of what its parts make, and its parts."""
 CUTS = 4
 """Ways to cut a region that are tried, where units have no kernel."""
 
@@ -78,16 +66,12 @@ class RegionJob:
     program: ProgramText | None = None
     together: Units | None = None
     _cut: Cut | None = None
-    _cuts: dict[object, Cut] = field(default_factory=dict[object, Cut])
     _divisions: list[Division] = field(default_factory=list[Division])
-    _turned: Layout = FASTER
-    _exact: bool = False
-    _expected: dict[Layout, float] | None = None
     _named: dict[str, str] = field(default_factory=dict[str, str])
     _plan_name: str = ""
 
     def __post_init__(self) -> None:
-        self._recorded = self.region
+        self.cuts = Cuts(self.region, self.tools.target, self.tools.measurer is not None)
         self.name = plan_name(self.region.function)
         self.timer = RegionTimer(
             self.number,
@@ -115,48 +99,11 @@ class RegionJob:
         if self.together is None or self.region.status is not None:
             return
         try:
-            self._turned = next(iter(self._layouts()))
-            self._cut = self._cut_of()
-            self._begin(self._first_cut(self._cut)[1])
+            self.cuts.turned = next(iter(self.cuts.layouts()))
+            self._cut = self.cuts.of()
+            self._begin(self.cuts.first(self._cut)[1])
         except Exception as error:  # as in `result`, where it counts
             _log.debug("a region is not begun early: %s", error)
-
-    def _first_cut(self, cut: Cut) -> Cut:
-        """What is solved before the cut that has most in its search units: the cut with the calls left to PyTorch for
-        which it has one kernel, where there are some. It is quickly done, and says how fast the other has to be."""
-        units = [part for part in cut[1] if isinstance(part, SearchUnit)]
-        left = [frozenset(call.outputs) for unit in units for call in left_to_pytorch(unit)]
-        first = self._cut_of(left) if left else cut
-        return first if any(isinstance(part, SearchUnit) for part in first[1]) else cut
-
-    def _layouts(self) -> dict[Layout, float]:
-        """Choices of how images lie in memory, that which is expected to be fastest first, with the microseconds that
-        it is expected to take. Where nothing is measured, only what may be the first: the code's own order is not."""
-        if self._expected is None:
-            found = layouts(self._recorded)
-            choices: list[Layout] = [one for one in found if one in (FASTER, WHOLE)]
-            us: dict[Layout, float] = dict.fromkeys(found, 0.0)
-            if WHOLE in choices:
-                for self._turned in choices:
-                    cut = self._cut_of(windowed(self._recorded, self._turned))
-                    us[self._turned] = expected_us(*cut, self.tools.target)
-                choices.sort(key=lambda one: (us[one], one != WHOLE))  # as fast, it turns less
-            others: list[Layout] = (
-                [one for one in found if one not in choices] if self.tools.measurer is not None else []
-            )
-            ordered: dict[Layout, float] = {}
-            for one in (*choices, *others):
-                ordered[one] = us[one]
-            self._expected = ordered
-        return self._expected
-
-    def _cut_of(self, refused: Sequence[frozenset[int]] = ()) -> Cut:
-        """Each once: it takes a second for a whole model."""
-        key = frozenset(refused), self._turned, self._exact
-        if key not in self._cuts:
-            region, parts = cut_region(self._recorded, refused, self._turned)
-            self._cuts[key] = region, tuple(map(exactly, parts)) if self._exact else parts
-        return self._cuts[key]
 
     def _begin(self, parts: Sequence[Part]) -> None:
         """Have the units of a cut solved beside those of others."""
@@ -187,17 +134,17 @@ class RegionJob:
     def _searched(self) -> Generator[Event, None, RegionResult]:
         """With a GPU, also with its images in other orders in memory, where that may be faster; the fastest of all.
         What is refused for its digits is tried once more, in the code's own order and with kernels that keep them."""
-        expected = self._layouts()
-        self._turned, *others = expected
-        best, of_best = (yield from self._searched_so()), self._turned
-        seen = [self._calls_of_divisions()]
+        expected = self.cuts.layouts()
+        self.cuts.turned, *others = expected
+        best, of_best = (yield from self._searched_so()), self.cuts.turned
+        seen = [self.cuts.calls()]
         for layout in others if self.tools.measurer is not None else ():
             if self.tools.file_time.is_over or self.cancelled():
                 break
             if is_settled(best, layout, expected[layout], expected[of_best]):
                 continue
-            self._turned, self._divisions = layout, []
-            calls = self._calls_of_divisions()
+            self.cuts.turned, self._divisions = layout, []
+            calls = self.cuts.calls()
             if calls in seen:
                 continue
             seen.append(calls)
@@ -206,17 +153,11 @@ class RegionJob:
                 best, of_best = found, layout
         if self.tools.measurer is None or self.tools.file_time.is_over or self.cancelled() or not is_refused(best):
             return best
-        self._turned, self._divisions = frozenset(), []
-        if self._calls_of_divisions() in seen and not any(map(takes_tf32, self._cut_of()[1])):
+        self.cuts.turned, self._divisions = frozenset(), []
+        if self.cuts.calls() in seen and not any(map(takes_tf32, self.cuts.of()[1])):
             return best
-        self._exact = True
+        self.cuts.exact = True
         return faster(best, (yield from self._searched_so()))
-
-    def _calls_of_divisions(self) -> list[Sequence[Call]]:
-        """Of the parts of each way to divide the region: a convolution may lie in a unit of one and be PyTorch's in
-        another."""
-        whole = self._cut_of()
-        return [part.calls for _, parts in (self._first_cut(whole), whole) for part in parts]
 
     def _searched_so(self) -> Generator[Event, None, RegionResult]:
         parts, results, report = yield from self._cut_and_solved()
@@ -245,8 +186,8 @@ class RegionJob:
         refused: list[frozenset[int]] = []
         reports: list[SearchReport] = []
         early, self._cut = self._cut, None
-        whole = early or self._cut_of()
-        first = self._first_cut(whole)
+        whole = early or self.cuts.of()
+        first = self.cuts.first(whole)
         self.timer.expect(whole[0], [part for part in whole[1] if isinstance(part, SearchUnit)])
         if early is None:
             self._begin(first[1])
@@ -265,7 +206,7 @@ class RegionJob:
                 best = yield from self._fastest()
                 self.region = best.region
                 return best.parts, best.results, sum(reports[1:], reports[0]) if reports else SearchReport()
-            whole = self._cut_of(refused)
+            whole = self.cuts.of(refused)
             self._begin(whole[1])
 
     def _mixed(
@@ -279,7 +220,7 @@ class RegionJob:
         left = [part for part in whole[1] if isinstance(part, SearchUnit) and left_to_pytorch(part)]
         leave = to_leave(left, apart, together, self.tools.target)
         if leave:
-            cut = self._cut_of([*refused, *leave])
+            cut = self.cuts.of([*refused, *leave])
             if cut[1] not in (whole[1], tuple(apart.parts)):
                 yield from self._divided(cut, reports)
 
@@ -287,7 +228,7 @@ class RegionJob:
         """By estimate; with a GPU, and where several are near one another, by what their plans take."""
         best, near = fastest(self._divisions, self.tools.target), near_ones(self._divisions, self.tools.target)
         is_late = self.tools.file_time.is_over or self.cancelled()
-        if self.tools.measurer is None or self._recorded.dynamic is not None or is_late or len(near) < 2:
+        if self.tools.measurer is None or self.cuts.recorded.dynamic is not None or is_late or len(near) < 2:
             return best
         ways = [Way(one, plan, sources) for one in near for plan, sources in [self._planned(one)] if plan is not None]
         measured = (yield from fastest_measured(ways, self.timer)) if len(ways) > 1 else None

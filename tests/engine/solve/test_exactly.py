@@ -41,7 +41,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 
 
 def units_of(job: RegionJob) -> list[SearchUnit]:
-    return [part for part in job._cut_of()[1] if isinstance(part, SearchUnit)]
+    return [part for part in job.cuts.of()[1] if isinstance(part, SearchUnit)]
 
 
 def run(trace: Trace, monkeypatch: pytest.MonkeyPatch, name: str, *, refused: bool) -> tuple[list[bool], RegionResult]:

@@ -19,6 +19,7 @@ from mugraph.ir.names import Scope
 from mugraph.ir.region import PlainCalls, Trace
 from mugraph.options import Options
 from mugraph.plans.plan import KernelStep
+from mugraph.solve.cuts import Cuts
 from mugraph.solve.filetime import FileTime
 from mugraph.solve.job import RegionJob
 from mugraph.solve.layouts import layouts
@@ -61,7 +62,7 @@ class Orders:
 
     def solved(self, job: RegionJob) -> Generator[Event, None, RegionResult]:
         yield from ()
-        layout = job._turned
+        layout = job.cuts.turned
         job._divisions.append(cast(Any, None))
         self.tried.append(layout)
         if layout not in self.us:
@@ -72,7 +73,7 @@ class Orders:
     def best(self, trace: Trace, monkeypatch: pytest.MonkeyPatch, *, expected: Mapping[Layout, float]) -> float | None:
         """Microseconds of what is kept."""
         monkeypatch.setattr(RegionJob, "_searched_so", lambda job: self.solved(job))
-        monkeypatch.setattr(RegionJob, "_layouts", lambda job: dict(expected))
+        monkeypatch.setattr(Cuts, "layouts", lambda _: dict(expected))
         return solved(trace, "network", Machine()).timing.optimized_us
 
 
@@ -121,6 +122,8 @@ def test_the_other_side_of_the_estimate_is_the_code(trace: Trace, result: Region
 
 RUN = """\
 import torch
+from mugraph.verification.interpreter import patch_interpreter
+patch_interpreter()
 import kernels
 ours, reference, _, specs = kernels._CASES["network"]
 torch.manual_seed(0)
@@ -198,7 +201,7 @@ def test_what_is_expected_to_be_fastest_comes_first(trace: Trace) -> None:
     tools = Tools(TARGET, cast(Any, Machine()), measurer=cast(Any, Machine()), file_time=FileTime(500.0))
     (region,) = trace.regions
     job = RegionJob(0, region, Scope(()), HERE, tools, Options(), None, lambda: False, Path(trace.path))
-    found = job._layouts()
+    found = job.cuts.layouts()
     assert [*found] == [WHOLE, FASTER, NONE]
     assert 0 < found[WHOLE] <= found[FASTER]
 
