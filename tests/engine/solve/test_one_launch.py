@@ -281,11 +281,13 @@ def test_without_measuring_nothing_changes(trace: Trace) -> None:
 def test_devices_that_start_none_early(trace: Trace) -> None:
     machine = Side()
     result = solved(trace, machine, target=TARGETS["a100"])
-    assert machine.timed[0] == [USUAL, BESIDE, f"{BESIDE} (2)"]  # with the warps of one and of another
+    assert machine.timed[0][:2] == [USUAL, BESIDE]
+    assert {*machine.timed[0][2:]} <= {f"{BESIDE} (2)"}, "with the warps of another, if it has others"
     assert len(kernels_of(plan_of(result))) == 1
     machine = Side()
     solved(trace, machine, overlap=False)
-    assert machine.timed[0] == [USUAL, BESIDE, f"{BESIDE} (2)"]
+    assert machine.timed[0][:2] == [USUAL, BESIDE]
+    assert {*machine.timed[0][2:]} <= {f"{BESIDE} (2)"}
 
 
 @pytest.fixture(scope="module")

@@ -41,10 +41,10 @@ def _sums(shape: Shape) -> Iterator[Op]:
     for op in shape.block.ops:
         if op.kind.contracts:
             yield op
-        elif op.kind is Kind.SUM:
+        elif op.kind.is_plain_sum:
             factors = shape.ops[op.inputs[0]]
             factors = shape.ops[factors.inputs[0]] if factors.kind is Kind.ACCUM else factors
-            if factors.kind is Kind.MUL and len({shape.ops[name].axes for name in factors.inputs}) > 1:
+            if factors.kind.scaled_by and len({shape.ops[name].axes for name in factors.inputs}) > 1:
                 yield op
 
 
