@@ -39,7 +39,8 @@ def triangle_of(tensor: torch.Tensor) -> Triangle | None:
     numbers = [float(value) for value in (below, above)]
     if any(math.isnan(number) or number == math.inf for number in numbers):
         return None
-    return Triangle(diagonal, *(None if number == -math.inf else number for number in numbers))
+    low, high = (None if number == -math.inf else number for number in numbers)
+    return Triangle(diagonal, low, high)
 
 
 def _is_dense(tensor: torch.Tensor) -> bool:
