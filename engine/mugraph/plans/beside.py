@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mugraph.baseline.launches import launches
 from mugraph.ir.calls import is_inplace, operands
 from mugraph.ir.region import PlainCalls, Region
-from mugraph.plans.plan import KernelStep
+from mugraph.plans.plan import KernelStep, joined
 
 Step = KernelStep | PlainCalls
 
@@ -57,7 +57,7 @@ def beside(region: Region, steps: Sequence[Step], may_be: Callable[[KernelStep],
         alone = len(together) == 1
         found += [first] if alone else [*before, Together(tuple(together))]
         waiting = [*(passed if alone else after), *waiting]
-    return tuple(_joined(found))
+    return tuple(joined(found))
 
 
 def _items(step: Step) -> list[Step]:
@@ -79,15 +79,3 @@ def _made(step: Step) -> set[int]:
     if isinstance(step, KernelStep):
         return set(step.unit.outputs.values())
     return {value for call in step.calls for value in call.outputs}
-
-
-def _joined(steps: Sequence[Together | Step]) -> list[Together | Step]:
-    """Plain calls that follow one another as one step."""
-    joined: list[Together | Step] = []
-    for step in steps:
-        last = joined[-1] if joined else None
-        if isinstance(step, PlainCalls) and isinstance(last, PlainCalls):
-            joined[-1] = PlainCalls((*last.calls, *step.calls))
-        else:
-            joined.append(step)
-    return joined

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.region import PlainCalls, Region, SearchUnit
 from mugraph.verification.verdict import Verdict
+
+Other = TypeVar("Other")
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,18 @@ class KernelStep:
     def kernels(self) -> tuple[GraphKernel | LibraryKernel, ...]:
         """In the order they run."""
         return (self.kernel, *self.then)
+
+
+def joined(steps: Sequence[Other | PlainCalls]) -> list[Other | PlainCalls]:
+    """With plain calls that follow one another as one step."""
+    found: list[Other | PlainCalls] = []
+    for step in steps:
+        last = found[-1] if found else None
+        if isinstance(step, PlainCalls) and isinstance(last, PlainCalls):
+            found[-1] = PlainCalls((*last.calls, *step.calls))
+        else:
+            found.append(step)
+    return found
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from mugraph.events import Solution
 from mugraph.ir.calls import Call, operands
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.plans.kernel_graph import kernel_graph
-from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.plans.plan import KernelStep, RegionPlan, joined
 from mugraph.plans.tf32 import asking
 from mugraph.units.biases import with_biases_back
 from mugraph.units.layouts import plain_calls_of, with_usual_layouts
@@ -19,12 +19,12 @@ Step = KernelStep | PlainCalls
 
 def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int, Solution]) -> RegionPlan | None:
     """used: id of a search unit -> its kernel. None where no part of the region has one."""
-    joined = steps_of(region, parts, used)
+    steps = steps_of(region, parts, used)
     if region.relaid is None:
-        region = with_copies(region, [step.calls for step in joined if isinstance(step, PlainCalls)])
-    if not any(isinstance(step, KernelStep) for step in joined):
+        region = with_copies(region, [step.calls for step in steps if isinstance(step, PlainCalls)])
+    if not any(isinstance(step, KernelStep) for step in steps):
         return None
-    return RegionPlan(name, asking(region, joined), joined, kernel_graph(name, region, joined))
+    return RegionPlan(name, asking(region, steps), steps, kernel_graph(name, region, steps))
 
 
 def steps_of(region: Region, parts: Sequence[Part], used: Mapping[int, Solution]) -> tuple[Step, ...]:
@@ -37,7 +37,7 @@ def steps_of(region: Region, parts: Sequence[Part], used: Mapping[int, Solution]
             steps.append(KernelStep(part, solution.kernel, solution.verdict, solution.then))
         else:
             steps.append(PlainCalls(part.calls))
-    return _joined(complete(region.as_made, _as_recorded(region, steps)))
+    return tuple(joined(complete(region.as_made, _as_recorded(region, steps))))
 
 
 def _as_recorded(region: Region, steps: Sequence[Step]) -> list[Step]:
@@ -88,15 +88,3 @@ def complete(region: Region, steps: Sequence[Step]) -> list[Step]:
             known.update(call.outputs)
         found.append(PlainCalls(tuple(calls)))
     return found
-
-
-def _joined(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """Plain calls that follow one another as one step."""
-    joined: list[Step] = []
-    for step in steps:
-        last = joined[-1] if joined else None
-        if isinstance(step, PlainCalls) and isinstance(last, PlainCalls):
-            joined[-1] = PlainCalls((*last.calls, *step.calls))
-        else:
-            joined.append(step)
-    return tuple(joined)

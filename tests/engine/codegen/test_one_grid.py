@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from mugraph.codegen.aot import compile_for
-from mugraph.codegen.early import STARTS_NEXT, WAIT, overlapped
+from mugraph.codegen.early import STARTS_NEXT, WAIT, Form, overlapped
 from mugraph.codegen.lower import lower_kernels
 from mugraph.codegen.one_grid import one_grid, with_one_grids
 from mugraph.ir.kernel import KernelSource, Rejected
@@ -61,10 +61,10 @@ def test_it_is_the_same_function(name: str, tester: FloatTester) -> None:
 
 @pytest.mark.parametrize("name", ["projections", "product_and_elements"])
 @pytest.mark.parametrize("form", ["waiting", "loading", "asking"])
-def test_all_parts_wait(name: str, form: str, tester: FloatTester) -> None:
+def test_all_parts_wait(name: str, form: Form, tester: FloatTester) -> None:
     one = case(name)
     weights = [tensor.name for tensor in one.source.inputs]
-    early = overlapped(one.source, after=True, before=True, form=form, weights=weights)  # type: ignore[arg-type]
+    early = overlapped(one.source, after=True, before=True, form=form, weights=weights)
     assert early.early
     assert early.jit.count(WAIT) == early.jit.count(STARTS_NEXT) == len(one.kernels)
     text = text_checked(one.program, early, one.kernels)

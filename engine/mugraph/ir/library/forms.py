@@ -33,11 +33,15 @@ class Unclear(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """axes: along which it varies. of: what it is made of"""
+    """axes: along which it varies. What it is made of: form, of a root, or of terms that are divided by; factors, of a
+    sum and where they are summed along, and of an exponential; of, of all others"""
 
     what: str
     axes: frozenset[str]
-    of: tuple[Hashable, ...]
+    of: tuple[Hashable, ...] = ()
+    form: Form = frozenset()
+    factors: Factors = frozenset()
+    along: frozenset[str] = frozenset()
 
 
 Factors = frozenset[tuple[Atom, Fraction]]
@@ -86,10 +90,10 @@ class Forms:
             above, below = isqrt(number.numerator), isqrt(number.denominator)
             if Fraction(above, below) ** 2 == number:
                 return self.number(Fraction(above, below))
-        return _of_atom(Atom("root", _axes(a), (a,)))
+        return _of_atom(Atom("root", _axes(a), form=a))
 
     def exp(self, a: Form) -> Form:
-        found = {Atom("exp", _axes_of(factors), (factors,)): coefficient for factors, coefficient in a}
+        found = {Atom("exp", _axes_of(factors), factors=factors): coefficient for factors, coefficient in a}
         return _form({frozenset(found.items()): _ONE})
 
     def sum(self, a: Form, over: Iterable[str]) -> Form:
@@ -127,12 +131,11 @@ class Forms:
         """A term, with pairs of a root and forms that are divided by multiplied out."""
         kept, out = dict[Atom, Fraction](), list[tuple[Form, int]]()
         for atom, power in factors:
-            (inner, *_) = atom.of
             if atom.what == "root" and power not in (0, 1):
-                out.append((inner, int(power // 2)))  # type: ignore[arg-type]  # a root's is a form
+                out.append((atom.form, int(power // 2)))
                 power %= 2
             elif atom.what == "terms" and power > 0:
-                out.append((inner, int(power)))  # type: ignore[arg-type]
+                out.append((atom.form, int(power)))
                 power = Fraction(0)
             if power:
                 kept[atom] = power
@@ -145,11 +148,11 @@ class Forms:
     def _inverse(self, a: Form) -> Form:
         if not a:
             raise Unclear
-        common, scale = _common(a), _scale(a)
         if len(a) > 1:
-            rest = self.mul(a, frozenset([(_powers(common, -1), 1 / scale)]))
-            found = frozenset([(frozenset([(Atom("terms", _axes(rest), (rest,)), Fraction(-1))]), _ONE)])
-            return self.mul(found, frozenset([(_powers(common, -1), 1 / scale)]))
+            shared = frozenset([(_powers(_common(a), -1), 1 / _scale(a))])
+            rest = self.mul(a, shared)
+            found = frozenset([(frozenset([(Atom("terms", _axes(rest), form=rest), Fraction(-1))]), _ONE)])
+            return self.mul(found, shared)
         ((factors, coefficient),) = a
         return self._joined(_powers(factors, -1), 1 / coefficient)
 
@@ -195,13 +198,8 @@ def _stored(ops: tuple[Op, ...], forms: Forms) -> Form:
 
 def under_roots(form: Form) -> set[Fraction]:
     """Constants that are added to what roots are taken of."""
-    return {
-        dict(inner).get(NOTHING, Fraction(0))  # type: ignore[arg-type]
-        for factors, _ in form
-        for atom, _ in factors
-        if atom.what == "root"
-        for inner in atom.of
-    }
+    roots = (atom.form for factors, _ in form for atom, _ in factors if atom.what == "root")
+    return {dict(inner).get(NOTHING, Fraction(0)) for inner in roots}
 
 
 def _form(terms: Mapping[Factors, Fraction]) -> Form:
@@ -220,9 +218,8 @@ def _summed(factors: Factors, over: frozenset[str]) -> Atom:
     if len(factors) == 1:
         ((atom, power),) = factors
         if atom.what == "sum" and power == 1:
-            inner, along = atom.of
-            return Atom("sum", atom.axes - over, (inner, along | over))  # type: ignore[operator]  # along: axes
-    return Atom("sum", _axes_of(factors) - over, (factors, over))
+            return Atom("sum", atom.axes - over, factors=atom.factors, along=atom.along | over)
+    return Atom("sum", _axes_of(factors) - over, factors=factors, along=over)
 
 
 def _times(one: Factors, other: Factors) -> Factors:

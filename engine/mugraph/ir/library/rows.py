@@ -121,8 +121,22 @@ def rows_of(block: BlockGraph, has: Callable[[Op], bool], vectors: int) -> Rows 
     return Rows(forms, result, (read[0], x), tuple(zip(read[1:], views, strict=True)), answer, over, length)
 
 
-def normed(rows: Rows, of: Callable[[Rows, Fraction], Form]) -> tuple[Rows, Fraction] | None:
-    """The vectors in the order of weight and bias, and what is added under the root. of: the norm without a weight"""
+def norm_call(
+    block: BlockGraph, function: str, names: Sequence[str], of: Callable[[Rows, Fraction], Form]
+) -> LibraryCall | None:
+    """The call of a norm that the block graph is. names: of its weight, and of its bias if it may have one. of: the
+    norm without them, of rows and what is added under the root"""
+    rows = rows_of(block, lambda op: op.kind.primitive == "sqrt", vectors=len(names))
+    found = _normed(rows, of) if rows is not None else None
+    if found is None:
+        return None
+    rows, eps = found
+    arguments = f"normalized_shape=({rows.length},)", f"eps={float(eps)!r}"
+    return rows.call(function, arguments, names, is_sized=True)
+
+
+def _normed(rows: Rows, of: Callable[[Rows, Fraction], Form]) -> tuple[Rows, Fraction] | None:
+    """The vectors in the order of weight and bias, and what is added under the root."""
     added = under_roots(rows.result)
     if len(added) != 1:
         return None

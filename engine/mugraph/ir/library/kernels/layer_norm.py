@@ -12,7 +12,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.library.call import LibraryCall
 from mugraph.ir.library.forms import Form
 from mugraph.ir.library.record import PredefinedKernel
-from mugraph.ir.library.rows import Rows, normed, rows_of
+from mugraph.ir.library.rows import Rows, norm_call
 
 
 def _standardized(rows: Rows, eps: Fraction) -> Form:
@@ -23,13 +23,7 @@ def _standardized(rows: Rows, eps: Fraction) -> Form:
 
 
 def match(block: BlockGraph) -> LibraryCall | None:
-    rows = rows_of(block, lambda op: op.kind.primitive == "sqrt", vectors=2)
-    found = normed(rows, _standardized) if rows is not None else None
-    if found is None:
-        return None
-    rows, eps = found
-    arguments = f"normalized_shape=({rows.length},)", f"eps={float(eps)!r}"
-    return rows.call("torch.nn.functional.layer_norm", arguments, ("weight", "bias"), is_sized=True)
+    return norm_call(block, "torch.nn.functional.layer_norm", ("weight", "bias"), _standardized)
 
 
 KERNEL = PredefinedKernel(match)

@@ -12,7 +12,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.library.call import LibraryCall
 from mugraph.ir.library.forms import Form
 from mugraph.ir.library.record import PredefinedKernel
-from mugraph.ir.library.rows import Rows, normed, rows_of
+from mugraph.ir.library.rows import Rows, norm_call
 
 
 def _over_its_root(rows: Rows, eps: Fraction) -> Form:
@@ -21,13 +21,7 @@ def _over_its_root(rows: Rows, eps: Fraction) -> Form:
 
 
 def match(block: BlockGraph) -> LibraryCall | None:
-    rows = rows_of(block, lambda op: op.kind.primitive == "sqrt", vectors=1)
-    found = normed(rows, _over_its_root) if rows is not None else None
-    if found is None:
-        return None
-    rows, eps = found
-    arguments = f"normalized_shape=({rows.length},)", f"eps={float(eps)!r}"
-    return rows.call("torch.nn.functional.rms_norm", arguments, ("weight",), is_sized=True)
+    return norm_call(block, "torch.nn.functional.rms_norm", ("weight",), _over_its_root)
 
 
 KERNEL = PredefinedKernel(match)
