@@ -10,11 +10,9 @@ step with 64 bytes a thread, 18.7 in two, 20 in four, 21.5 in eight, 23 to 25 in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import log2
 
 from mugraph.ir.block import Schedule
-from mugraph.ir.ops import Kind, Op
 from mugraph.search.schedules.tiles import Shape
 from mugraph.search.schedules.work import Work
 
@@ -33,19 +31,7 @@ _CONVERTED = 1.17
 
 def is_of_rows(shape: Shape) -> bool:
     """Does it have products, and none of matrices?"""
-    return not shape.dot_axes and any(True for _ in _sums(shape))
-
-
-def _sums(shape: Shape) -> Iterator[Op]:
-    """Products of a row and a matrix, as one operator, or as multiplication and sum."""
-    for op in shape.block.ops:
-        if op.kind.contracts:
-            yield op
-        elif op.kind.is_plain_sum:
-            factors = shape.ops[op.inputs[0]]
-            factors = shape.ops[factors.inputs[0]] if factors.kind is Kind.ACCUM else factors
-            if factors.kind.scaled_by and len({shape.ops[name].axes for name in factors.inputs}) > 1:
-                yield op
+    return bool(shape.row_sums) and not shape.dot_axes
 
 
 def slower(shape: Shape, schedule: Schedule, found: Work) -> float:
@@ -54,6 +40,6 @@ def slower(shape: Shape, schedule: Schedule, found: Work) -> float:
     most = max((one for one in shape.accesses if not one.is_store), key=lambda one: one.whole)
     held = most.width * shape.elements(tiles, most.op) / (32 * schedule.num_warps)
     times = _CONVERTED if most.width == 1 else 1.0
-    columns = max(shape.elements(tiles, op) for op in _sums(shape))
+    columns = max(shape.elements(tiles, op) for op in shape.row_sums)
     times *= 1 + _COLUMN * min(columns, _MOST_COLUMNS)
     return times * (1 + _STEP * log2(max(1.0, found.steps))) * (1 + _THIN * max(0.0, _ENOUGH / held - 1))

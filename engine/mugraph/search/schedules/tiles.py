@@ -13,6 +13,7 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.packing import Packs, held, pack_violations, packs
 from mugraph.ir.tensors import Sizes, Tensor
 from mugraph.search.schedules.ends import ends
+from mugraph.search.schedules.row_sums import row_sums
 from mugraph.search.schedules.sectors import innermost
 
 MIN_DOT = 16
@@ -117,6 +118,7 @@ class Shape:
         self.varies = self._varies()
         self.ends = ends(block)
         self.products = [self._product(op) for op in block.ops if op.kind.contracts]
+        self.row_sums = tuple(row_sums(block))
         self.is_exact = any(p.is_exact and p.is_matrix for p in self.products)
         """Does it have products of float32, to which tensor cores are a choice?"""
         self.takes_tf32 = any(p.takes_tf32 and p.is_exact and p.is_matrix for p in self.products)
