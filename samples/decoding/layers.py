@@ -9,6 +9,13 @@ from torch import nn
 DTYPE = torch.float16
 
 
+def angles(places: torch.Tensor, size: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Cosines and sines for `rotated`, a row for each of the places."""
+    frequencies = 500000.0 ** (-torch.arange(0, size, 2, dtype=torch.float32) / size)
+    turns = torch.outer(places.float(), frequencies).repeat(1, 2)
+    return turns.cos().to(DTYPE), turns.sin().to(DTYPE)
+
+
 def rotated(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-second, first), dim=-1) * sin
@@ -66,6 +73,14 @@ class Layer(nn.Module):
         keys[:, :, place : place + 1] = rotated(k, cos, sin)
         values[:, :, place : place + 1] = v
         attended = F.scaled_dot_product_attention(rotated(q, cos, sin), keys, values, enable_gqa=True)
+        return self.finished(x, attended)
+
+    def step_indexed(self, x, cos, sin, keys, values, place, mask):
+        """One token, whose key and value are written to the caches at `place`; mask: of the keys it sees"""
+        q, k, v = self.projected(self.input_norm(x))
+        keys[:, :, place] = rotated(k, cos, sin)
+        values[:, :, place] = v
+        attended = F.scaled_dot_product_attention(rotated(q, cos, sin), keys, values, attn_mask=mask, enable_gqa=True)
         return self.finished(x, attended)
 
     def prompt(self, x, cos, sin):

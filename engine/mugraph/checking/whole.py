@@ -3,13 +3,13 @@ the inputs that the file makes, element by element. It runs the user's code, so 
 
     python -m mugraph.checking.whole
 
-reads [ORIGINAL, EDITED] as JSON from standard input and prints one line of JSON. Without a GPU kernels run in Triton's
-interpreter, if TRITON_INTERPRET=1 says so.
+reads [[ORIGINAL, EDITED], PEERS, SECONDS] as JSON from standard input and prints a line of JSON; where there are peers
+another one, with what a call of each takes. After the seconds no other peer is compiled. Without a GPU kernels run in
+Triton's interpreter, if TRITON_INTERPRET=1 says so, and nothing is timed.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import logging
 import sys
@@ -19,11 +19,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
 
 import torch
 from torch.utils._pytree import tree_leaves
 
+from mugraph.checking.drawn import inputs_of, loaded, model_of, on_device
 from mugraph.sharing import turn
 
 _log = logging.getLogger("mugraph.checking")
@@ -48,7 +48,7 @@ class _Counts:
 
 def compare(original: Path, edited: Path, device: torch.device) -> Mapping[str, object]:
     """Raises whatever the user's code raises."""
-    before, after = _loaded(original, "mugraph_before"), _loaded(edited, "mugraph_after")
+    before, after = loaded(original, "mugraph_before"), loaded(edited, "mugraph_after")
     counts = _Counts()
     _count_calls(edited, counts, device)
     worst, tolerance = 0.0, 0.0
@@ -58,7 +58,7 @@ def compare(original: Path, edited: Path, device: torch.device) -> Mapping[str, 
         if trial and time.monotonic() - began > PATIENCE_S:
             break
         counts.trials += 1
-        inputs = _inputs(before, SEED + trial, device)
+        inputs = inputs_of(before, SEED + trial, device)
         wanted, found = (_results(module, inputs, SEED + trial, device) for module in (before, after))
         if len(wanted) != len(found):
             return _said(counts, None, tolerance, f"{len(found)} results instead of {len(wanted)}")
@@ -153,46 +153,17 @@ def _furthest(found: torch.Tensor, wanted: torch.Tensor, tolerance: float) -> fl
     return float(error.nan_to_num(nan=float("inf"), posinf=float("inf")).max()) if error.numel() else 0.0
 
 
-def _seeded(seed: int) -> None:
-    seed_all: Callable[[int], object] = torch.manual_seed  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    seed_all(seed)
-
-
-def _inputs(module: ModuleType, seed: int, device: torch.device) -> Sequence[object]:
-    return cast("Sequence[object]", _made(vars(module)["get_inputs"], seed, device))
-
-
-def _made(make: Callable[[], object], seed: int, device: torch.device) -> object:
-    """Drawn on the device: a processor draws gigabytes for seconds. What cannot be made there is made by the
-    processor, as KernelBench has it."""
-    if device.type != "cpu":
-        _seeded(seed)
-        try:
-            with device:
-                return make()
-        except (RuntimeError, TypeError) as error:
-            _log.info("not made on %s: %s", device, error)
-    _seeded(seed)
-    return make()
-
-
 def _results(
     module: ModuleType, inputs: Sequence[object], seed: int, device: torch.device, *, double: bool = False
 ) -> list[torch.Tensor]:
-    """The module's model is drawn anew from the seed: the same for both files. The inputs stay as they are.
+    """Of the module's model, which is drawn anew from the seed. The inputs stay as they are.
 
     double: all of it in double precision
     """
-    names = vars(module)
-    _seeded(seed)
-    made = cast("Sequence[Any]", names["get_init_inputs"]() if "get_init_inputs" in names else ())
-    args, kwargs = made, cast("dict[str, Any]", {})
-    if len(made) == 2 and type(made[0]) is list and isinstance(made[1], dict):
-        args, kwargs = cast("list[Any]", made[0]), cast("dict[str, Any]", made[1])
-    model = cast(torch.nn.Module, _made(lambda: names["Model"](*args, **kwargs), seed, device)).eval()
+    model = model_of(module, seed, device)
     with turn(alone=False) if device.type == "cuda" else nullcontext(), torch.no_grad():
         model = model.to(device)
-        given = [one.to(device, copy=True) if isinstance(one, torch.Tensor) else one for one in inputs]
+        given = on_device(inputs, device)
         if double:
             model = model.double()
             given = [
@@ -201,17 +172,29 @@ def _results(
         return [one for one in tree_leaves(model(*given)) if isinstance(one, torch.Tensor)]
 
 
-def _loaded(path: Path, name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent))
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(path.parent))
-    return module
+def times(
+    original: Path, edited: Path, device: torch.device, peers: Sequence[str], patience_s: float
+) -> Mapping[str, object]:
+    """What a call of the whole model takes, before and after. Raises whatever the user's code raises.
+
+    peers: what it is timed beside. patience_s: after which no other peer is compiled
+    """
+    from mugraph.checking.whole_times import whole_times
+
+    until = time.monotonic() + patience_s
+    _forget(edited.parent)
+    before, after = loaded(original, "mugraph_before"), loaded(edited, "mugraph_after")
+    inputs = on_device(inputs_of(before, SEED, device), device)
+    ours = model_of(after, SEED, device).to(device)
+    return whole_times(model_of(before, SEED, device).to(device), inputs, lambda: ours(*inputs), peers, until)
+
+
+def _forget(folder: Path) -> None:
+    """Modules of the folder: those that are imported again are as they were before calls were counted in them."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file is not None and Path(file).parent == folder:
+            del sys.modules[name]
 
 
 def _count_calls(edited: Path, counts: _Counts, device: torch.device) -> None:
@@ -244,13 +227,18 @@ def main() -> None:
     asked = sys.stdin.read()
     if not asked.strip():
         return
-    original, edited = (Path(text).resolve() for text in json.loads(asked))
+    files, peers, patience_s = json.loads(asked)
+    original, edited = (Path(text).resolve() for text in files)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.type == "cpu":
         from mugraph.verification.interpreter import patch_interpreter
 
         patch_interpreter()
-    print(json.dumps(compare(original, edited, device)))
+    found = {**compare(original, edited, device)}
+    if peers and device.type == "cuda":
+        print(json.dumps(found), flush=True)  # whatever becomes of the times
+        found["times"] = times(original, edited, device, peers, patience_s)
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

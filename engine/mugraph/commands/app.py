@@ -153,6 +153,10 @@ def bench(
     file_budget: Annotated[
         float, typer.Option(min=0.1, help="Of files: seconds for the search units of one, as mugraph optimize has it.")
     ] = EngineSettings.file_budget_s,
+    whole: Annotated[
+        bool,
+        typer.Option("--whole", help="Of files of KernelBench's convention: time a call of the whole model as well."),
+    ] = False,
 ) -> int:
     """Time the samples' kernels against eager PyTorch, torch.compile and its max-autotune mode; with the word search,
     the search itself on the papers' programs; with the word files, any files with shapes."""
@@ -165,7 +169,9 @@ def bench(
         peers = [name.strip() for name in against.split(",") if name.strip()]
         chosen = compare_with or ("code" if peers == ["eager"] else "both")
         compared = comparison(chosen)
-        asked = Asked(budget or 20.0, executor, target, compared, peers, limit, chosen_tuner, trials, file_budget)
+        asked = Asked(
+            budget or 20.0, executor, target, compared, peers, limit, chosen_tuner, trials, file_budget, whole
+        )
         return bench_files(names[1:], asked, Outputs(json, resume, plot), jobs, within)
     if names and names[0] == "search":
         from mugraph.commands.bench_search import bench_search

@@ -85,6 +85,8 @@ def bench_files(
         )
     else:
         _print(workloads, total)
+        for file, one in answers.items():
+            print(*whole_lines(file.stem, one), sep="", end="")
     bad = any("failed" in one or one["errors"] for one in answers.values())
     return FAILED if bad or any(str(row["status"]).startswith("failed") for row in workloads) else OK
 
@@ -158,6 +160,17 @@ def _print(workloads: Sequence[Json], total: Json) -> None:
     for name in peers:
         mean = means[name]
         print(f"faster than {name}: {faster[name]}; geometric mean {mark}{mean:.2f}" if mean is not None else name)
+
+
+def whole_lines(name: str, answer: Json) -> Iterator[str]:
+    """What a call of the whole model takes, where that was timed. Lines end themselves."""
+    whole = cast("dict[str, Any]", answer.get("kernelbench") or {})
+    times = cast("dict[str, dict[str, Any]]", whole.get("times") or {})
+    for clock, said in (("device_us", "replayed"), ("called_us", "as called")):
+        if us := times.get(clock):
+            yield f"{name}, {said}: " + ", ".join(f"{way} {one:.0f} µs" for way, one in us.items()) + "\n"
+    for way, why in times.get("refused", {}).items():
+        yield f"{name}, {way}: {why}\n"
 
 
 def _write(path: Path, text: str) -> None:

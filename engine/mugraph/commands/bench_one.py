@@ -43,7 +43,7 @@ _TIMES = 6
 
 class Asked(msgspec.Struct, frozen=True):
     """against: peers that are timed, and gains taken over; none: all. limit_s: of the whole file. tuner, trials,
-    file_budget_s: as the settings are called."""
+    file_budget_s: as the settings are called. whole: a call of the whole model is timed as well"""
 
     budget_s: float
     executor: str
@@ -54,6 +54,7 @@ class Asked(msgspec.Struct, frozen=True):
     tuner: TunerName = EngineSettings.tuner
     trials: int = EngineSettings.trials
     file_budget_s: float = EngineSettings.file_budget_s
+    whole: bool = False
 
 
 def options_of(asked: Asked) -> Options:
@@ -97,7 +98,8 @@ def answer(
     if can_compare(path, result):
         yield _said(path, asked, tools.target, result, notices, spent, TOOK_TOO_LONG)
         print("comparing the whole file", flush=True)
-    whole = whole_files.compare(path, result, asked.limit_s - spent)
+    peers = (asked.against or [*PEERS]) if asked.whole else ()
+    whole = whole_files.compare(path, result, asked.limit_s - spent, peers)
     yield _said(path, asked, tools.target, result, notices, spent, whole)
 
 

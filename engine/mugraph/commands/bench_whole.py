@@ -4,13 +4,13 @@ takes seconds, in which the file is searched."""
 from __future__ import annotations
 
 import ast
-import contextlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import cast
@@ -24,6 +24,8 @@ from mugraph.pipeline import improved
 
 LEAST_S = 60.0
 """That the comparison of a whole file gets, whatever is left of the file's time."""
+_COMPILING = 0.6
+"""Of the comparison's time, after which no other peer is compiled."""
 TOOK_TOO_LONG: Json = {"right": None, "why": "the comparison took too long"}
 
 
@@ -61,8 +63,9 @@ class WholeFiles:
                 text=True,
             )
 
-    def compare(self, path: Path, result: FileResult, left_s: float) -> Json | None:
-        """As KernelBench compares the file with its edited copy; None for what `can_compare` says no of."""
+    def compare(self, path: Path, result: FileResult, left_s: float, peers: Sequence[str] = ()) -> Json | None:
+        """As KernelBench compares the file with its edited copy; None for what `can_compare` says no of. peers: what a
+        call of the whole is timed beside"""
         if not can_compare(path, result):
             return None
         plans, sources, speeds = improved(result.regions)
@@ -73,19 +76,23 @@ class WholeFiles:
                 apply_files(copy, plans, sources, target=result.device.target, speeds=speeds)
             except (EditError, Rejected) as error:
                 return {"right": False, "why": str(error)}
-            return self._asked([str(path.resolve()), str(copy)], max(left_s, LEAST_S))
+            return self._asked([str(path.resolve()), str(copy)], peers, max(left_s, LEAST_S))
 
-    def _asked(self, files: list[str], timeout_s: float) -> Json:
+    def _asked(self, files: list[str], peers: Sequence[str], timeout_s: float) -> Json:
         self.begin()
         process, self._next = self._next, None
         assert process is not None
+        in_time = True
         try:
-            out, errors = process.communicate(json.dumps(files), timeout_s)
+            asked = json.dumps([files, [*peers], timeout_s * _COMPILING])
+            out, errors = process.communicate(asked, timeout_s)
         except subprocess.TimeoutExpired:
-            _end(process)
-            return TOOK_TOO_LONG
+            in_time = False
+            out, errors = _end(process)
         lines = out.splitlines()
-        if process.returncode or not lines:
+        if not lines and not in_time:
+            return TOOK_TOO_LONG
+        if not lines:
             said = [line for line in errors.splitlines() if line.strip()]
             why = said[-1] if said else f"status {process.returncode}"
             return {"right": None, "why": f"the comparison ended: {why}"}
@@ -102,7 +109,10 @@ def can_compare(path: Path, result: FileResult) -> bool:
     return bool(plans) and runs_here and is_kernelbench(path)
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _end(process: subprocess.Popen[str]) -> tuple[str, str]:
+    """What it has said until then."""
     process.kill()
-    with contextlib.suppress(OSError):
-        process.communicate()
+    try:
+        return process.communicate()
+    except OSError:
+        return "", ""

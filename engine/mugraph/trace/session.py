@@ -144,8 +144,13 @@ class Session:
         if entry.picture is not None and entry.picture.around.autocast and len(partition.kept()) == before:
             how = autocast_words(entry.picture.around)
             self.fail(entry, f"was called under autocast ({how}), where generated kernels do not run", "unsupported")
-        elif not some and (why := no_region(scope) or self.elsewhere(entry, scope)) is not None:
+        elif not some and (why := no_region(scope, partition.refused) or self.elsewhere(entry, scope)) is not None:
             self.without_region.append(why)
+        if some:
+            left = partition.left()
+            self.without_region += (
+                f"{one.function}, line {n}, has no region: it {one.reason}" for n, one in left.items()
+            )
         self.count(tape, scope)
 
     def elsewhere(self, entry: Entry, scope: Scope) -> str | None:

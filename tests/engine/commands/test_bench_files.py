@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from mugraph.checking import whole
+from mugraph.checking import drawn, whole
 from mugraph.cli import run
 from mugraph.commands import bench_run
+from mugraph.commands.bench_files import whole_lines
 from mugraph.commands.bench_one import Asked, options_of
 from mugraph.commands.bench_run import Journal, Run, Worker
 from mugraph.reports.many_files import Row, plot, summary
@@ -165,9 +166,9 @@ def test_what_cannot_be_made_on_a_device_is_made_by_the_processor():
             raise RuntimeError("not here")
         return made
 
-    made = [whole._made(make, 7, torch.device("meta")) for make in (anywhere, not_there)]  # pyright: ignore[reportPrivateUsage]
+    made = [drawn.made_on(make, 7, torch.device("meta")) for make in (anywhere, not_there)]
     assert [one.device.type for one in made if isinstance(one, torch.Tensor)] == ["meta", "cpu"]
-    again = whole._made(anywhere, 7, torch.device("cpu"))  # pyright: ignore[reportPrivateUsage]
+    again = drawn.made_on(anywhere, 7, torch.device("cpu"))
     assert isinstance(again, torch.Tensor)
     assert isinstance(made[1], torch.Tensor)
     assert torch.equal(made[1], again)
@@ -276,6 +277,20 @@ def test_numbers_of_many_files():
     assert told["geometric_mean_of_offered"]["torch.compile"] == pytest.approx(0.75**0.5)
     assert plot(rows, "a < b").count("<circle") == 8
     assert plot([], "none").startswith("<svg")
+
+
+def test_times_of_whole_models_are_lines():
+    times = {
+        "device_us": {"eager": 1204.4, "mugraph": 703.0},
+        "called_us": {"eager": 1300.0},
+        "refused": {"torch.compile": "RuntimeError: out of memory"},
+    }
+    assert [*whole_lines("llama", {"kernelbench": {"right": True, "times": times}})] == [
+        "llama, replayed: eager 1204 µs, mugraph 703 µs\n",
+        "llama, as called: eager 1300 µs\n",
+        "llama, torch.compile: RuntimeError: out of memory\n",
+    ]
+    assert not [*whole_lines("llama", {"kernelbench": None})]
 
 
 def test_files_side_by_side(folder: Path, capfd: pytest.CaptureFixture[str]):

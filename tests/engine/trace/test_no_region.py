@@ -55,6 +55,52 @@ def test_nothing_is_said_of_others(trace, name) -> None:
     assert trace(TEXT, qualname=name).notices == ()
 
 
+REFUSED = """
+# mugraph: x=f16[16, 64], w=f16[64, 64], cache=f16[16, 8, 64], place=3
+def one(x, w, cache, place):
+    def inner():
+        cache[:, place] = torch.relu(x @ w)
+        return torch.relu(x @ w) + cache.sum(1)
+    return inner()
+
+
+# mugraph: x=f16[16, 64], w=f16[64, 64]
+def two(x, w):
+    y = torch.relu(x @ w)
+    length = (x @ w).shape[0]
+    return y * length
+
+
+# mugraph: x=f16[16, 64], w=f16[64, 64], cache=f16[16, 8, 64], place=3
+def three(x, w, cache, place):
+    y = torch.relu(x @ w) * 2
+    y = both(y, w, cache, place)
+    return torch.softmax(y @ w, -1)
+
+
+both = helper.both
+"""
+HELPER = """
+import torch
+
+
+def both(x, w, cache, place):
+    cache[:, place] = torch.relu(x @ w)
+    return torch.relu(x @ w) + cache.sum(1)
+"""
+
+
+def test_why_code_is_left_out_beside_regions(trace, tmp_path: Path) -> None:
+    """It is said of a line that is in no region; not where parts of it are regions."""
+    (tmp_path / "helper.py").write_text(HELPER)
+    found = trace("import helper\n" + REFUSED)
+    lines = ("import helper\n" + REFUSED).splitlines()
+    line = 5 + next(at for at, text in enumerate(lines, 1) if "y = both" in text)  # after the imports
+    moving = "writes to a place that a number says, which may be another one next time"
+    assert f"three, line {line}, has no region: it {moving}" in found.notices
+    assert not [said for said in found.notices if said.startswith(("two", "one"))]
+
+
 INHERITED = """
 import torch
 from torch import nn

@@ -7,8 +7,8 @@ not clean, the largest clean expressions; where a call is not clean, the body of
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from mugraph.ir.ran import together
@@ -17,7 +17,7 @@ from mugraph.trace.pytorch.targets import is_elementwise, matters
 from mugraph.trace.regions.assemble import Assembled, assemble
 from mugraph.trace.regions.conditions import as_expressions, merge
 from mugraph.trace.regions.executions import Execution, Item, execution_of
-from mugraph.trace.regions.replacement_unit import Offence, Unit
+from mugraph.trace.regions.replacement_unit import Offence, Refused, Unit, line_of
 from mugraph.trace.regions.scope import Scope
 from mugraph.trace.run.tape import Activation, Event, Happening, Made, Record
 from mugraph.trace.syntax.nodes import number_of
@@ -35,13 +35,15 @@ class Partition:
     def __init__(self) -> None:
         self._found: dict[tuple[str, Range], Assembled] = {}
         self._own: dict[tuple[str, Range], Assembled] = {}
-        self.refused: Counter[str] = Counter()
+        self.refused: dict[int, Refused] = {}
+        """Of the last run that was added, by line."""
 
     def add_all(self, scope: Scope) -> bool:
         """Partitions what the outermost activations of a run have done; whether there is a region in it.
 
         One element-wise operator alone is one only where there is no other: what it costs is said, nothing is gained.
         """
+        self.refused.clear()
         before, some = len(self._own) + len(self._found), False
         for least_chain in (CHAIN, 1):
             for activation in scope.tape.activations:
@@ -70,6 +72,15 @@ class Partition:
                 kept.append(replace(found, region=replace(found.region, guards=as_expressions(found.conditions))))
         return tuple(sorted(kept, key=lambda found: found.region.range.start))
 
+    def left(self) -> Mapping[int, Refused]:
+        """Of the last run, lines that are in no region because something of the tensor code around them is refused."""
+        ranges = [found.region.range for found in self.kept()]
+        return {
+            line: why
+            for line, why in self.refused.items()
+            if not any(one.start.line < line <= one.end.line + 1 for one in ranges)
+        }
+
     def regions(self) -> tuple[Region, ...]:
         return tuple(found.region for found in self.kept())
 
@@ -80,8 +91,10 @@ class _Search:
 
     scope: Scope
     found: dict[tuple[str, Range], Assembled]
-    refused: Counter[str]
+    refused: dict[int, Refused]
     least_chain: int
+    worked: int = 0
+    """Units that are regions."""
 
     def activation(self, activation: Activation) -> None:
         function = self.scope.function(activation)
@@ -151,7 +164,8 @@ class _Search:
         # Without the statement at fault: what stands before it and after it, and what is inside it
         culprit = next((n for n, item in enumerate(items) if item.first <= offence.step < item.after), len(items) - 1)
         self.run(activation, items[:culprit])
-        self.descend(activation, items[culprit])
+        with self.refusal(unit, offence, self.scope.between(activation, items[culprit])):
+            self.descend(activation, items[culprit])
         self.run(activation, items[culprit + 1 :])
 
     def computes(self, activation: Activation, item: Item) -> bool:
@@ -189,13 +203,22 @@ class _Search:
         """Adds the region of a unit; what is wrong with it if it cannot be one."""
         result = assemble(self.scope, unit)
         if isinstance(result, Offence):
-            self.refused[result.reason] += 1
             return result
+        self.worked += 1
         region = result.region
         if not self.has_work(call.target for call in region.calls):
             return None  # what mattered is dead
         add(self.found, (region.function, region.range), result)
         return None
+
+    @contextmanager
+    def refusal(self, unit: Unit, offence: Offence | None, events: Sequence[Event]) -> Generator[None]:
+        """Keeps its reason where no part that is tried inside is a region. events: of what is at fault"""
+        before = self.worked
+        yield
+        if offence is not None and self.worked == before and self.is_relevant(events):
+            refused = Refused(self.scope.name_of(unit.activation), offence.reason)
+            self.refused.setdefault(line_of(offence, unit), refused)
 
     def expression(self, activation: Activation, item: Item, node: ast.expr) -> None:
         """The largest clean expressions in `node`, which was evaluated in the item's first step."""
@@ -206,14 +229,18 @@ class _Search:
         value = self.scope.value_of(unit)
         records = sum(1 for event in events if isinstance(event, Record))
         whole = value is not None and records <= MAX_CALLS and self.scope.is_here(activation) and self.clean(events)
-        if whole and (not self.is_relevant(events) or self.keep(unit) is None):
+        if whole and not self.is_relevant(events):
             return
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                self.expression(activation, item, child)
-            elif isinstance(child, ast.keyword | ast.Starred):
-                self.expression(activation, item, child.value)
-        self.called_from(activation, item.first, number_of(node))
+        offence = self.keep(unit) if whole else None
+        if whole and offence is None:
+            return
+        with self.refusal(unit, offence, events):
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.expr):
+                    self.expression(activation, item, child)
+                elif isinstance(child, ast.keyword | ast.Starred):
+                    self.expression(activation, item, child.value)
+            self.called_from(activation, item.first, number_of(node))
 
     def called_from(self, activation: Activation, step: int, node: int) -> None:
         for inner in self.scope.called(activation, step):

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from mugraph.trace.run.tape import Activation, Record
+from mugraph.trace.syntax.nodes import number_of
 from mugraph.trace.syntax.statements import exposed_names, loaded_names
 
 
@@ -14,6 +15,14 @@ class Offence:
     """Why a unit cannot be a region. step: of the statement at fault."""
 
     step: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why the tensor code around a line is no region, as a sentence about the line says it. function: that it is in"""
+
+    function: str
     reason: str
 
 
@@ -43,3 +52,11 @@ def step_to(unit: Unit, inner: Activation) -> int:
     """The unit's step that led to another activation."""
     site = inner.site.within(unit.activation.index) if inner.site is not None else None
     return site.step if site is not None else unit.first
+
+
+def line_of(offence: Offence, unit: Unit) -> int:
+    """Of the statement at fault, or of the expression."""
+    if unit.expression is not None:
+        return unit.expression.lineno
+    node = unit.activation.steps[offence.step].node
+    return max((at for at in unit.statements if number_of(at) <= node), key=number_of).lineno

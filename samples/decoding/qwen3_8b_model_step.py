@@ -1,0 +1,27 @@
+"""Four decoder layers of Qwen3 8B, its embedding and its head: one token, with 4,095 in the caches."""
+
+import torch
+from layers import DTYPE, Layer, angles
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(151936, 4096, dtype=DTYPE)
+        self.layers = nn.ModuleList(Layer(12288, norms=True) for _ in range(4))
+        self.norm = nn.RMSNorm(4096, eps=1e-6, dtype=DTYPE)
+        self.head = nn.Linear(4096, 151936, bias=False, dtype=DTYPE)
+
+    def forward(self, tokens, cos, sin, keys, values, place, mask):
+        x = self.embedding(tokens)
+        for i, layer in enumerate(self.layers):
+            x = layer.step_indexed(x, cos, sin, keys[i], values[i], place, mask)
+        return self.head(self.norm(x))
+
+
+def get_inputs():
+    place = torch.tensor([4095])
+    keys, values = (torch.randn(4, 1, 8, 4096, 128, dtype=DTYPE) for _ in range(2))
+    mask = torch.arange(4096)[None] <= place[:, None]
+    return [torch.randint(151936, (1, 1)), *angles(place, 128), keys, values, place, mask]
