@@ -32,6 +32,12 @@ def test_descriptions() -> None:
         parse_spec("f16[n]")
 
 
+def test_a_tensor_without_dimensions() -> None:
+    said = parse_description(["scale=f32[], x=f16[4], other=f32, places=[]"]).arguments
+    assert said["scale"] == said["other"] == TensorSpec("f32", ())
+    assert said["places"] == ()
+
+
 def test_a_comment_above_a_decorator_and_between_other_comments() -> None:
     text = "# mugraph: x=f32[4]\n# about f\n# mugraph: y=f32[5]\n@wrap\ndef f(x, y):\n    return x\n"
     (entry,) = find_definitions(Source("f.py", text)).entries

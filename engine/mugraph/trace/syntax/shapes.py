@@ -14,6 +14,7 @@ from mugraph.trace.syntax.size_ranges import BadRange, largest_of, without_range
 _log = logging.getLogger("mugraph.trace")
 
 _MARK = re.compile(r"#\s*mugraph:\s*(?P<text>.*\S)\s*\Z")
+_SCALAR = re.compile(r"(?<=\w)\[\s*\]")  # f32[] is a tensor without dimensions, as f32 is
 _INIT = re.compile(r"(?<![\w.=(])init\s*\(")  # init(...) stands among keyword arguments, and is no value
 DTYPES = {
     "f16": "f16", "float16": "f16", "half": "f16", "bf16": "bf16", "bfloat16": "bf16", "f32": "f32", "float32": "f32",
@@ -84,7 +85,8 @@ def parse_description(lines: list[str], pick: Callable[[SizeRange], int] = large
     except BadRange as error:
         raise BadShapes(str(error)) from None
     try:
-        call = ast.parse(f"f({_INIT.sub('init=init(', plain)})", mode="eval").body
+        plain = _SCALAR.sub("[()]", _INIT.sub("init=init(", plain))
+        call = ast.parse(f"f({plain})", mode="eval").body
     except SyntaxError:
         raise BadShapes(f"cannot read “# mugraph: {text}”; write it like “# mugraph: x=f16[16, 4096]”") from None
     assert isinstance(call, ast.Call)
