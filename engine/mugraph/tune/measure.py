@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -33,6 +34,7 @@ from mugraph.tune.process import ChildProcess, Unavailable
 from mugraph.tune.statistics import Summary, summarise
 
 # Seconds. A kernel that has not finished by then hangs; torch.compile's max-autotune compiles for minutes.
+_log = logging.getLogger("mugraph.tune")
 AGREE_S = 60.0
 PREPARE_S = {"none": 60.0, "default": 180.0, "max-autotune-no-cudagraphs": 420.0, REPLAYS: 180.0}
 REPLAY_S = 60.0
@@ -163,8 +165,15 @@ class Measurer:
             yield found
 
     def agree(self, subject: Subject, reference: Subject, inputs: Sequence[InputSpec]) -> Agreed | Refused:
-        """Whether two subjects give the same on the same inputs, in the precision of their outputs."""
-        reply = self._ask(Agree(subject, reference, tuple(inputs)), AGREE_S)
+        """Whether two subjects give the same on the same inputs, in the precision of their outputs.
+
+        Asked once more where it cost the process: CUDA reports what an earlier kernel did to whoever comes next.
+        """
+        request = Agree(subject, reference, tuple(inputs))
+        reply = self._ask(request, AGREE_S)
+        if isinstance(reply, Failure) and reply.fatal:
+            _log.info("compared once more in a new process: %s", reply.reason)
+            reply = self._ask(request, AGREE_S)
         return reply if isinstance(reply, Agreed) else _refused(reply)
 
     def compare(
@@ -178,7 +187,7 @@ class Measurer:
         """Times of all subjects in one interleaved run; one that fails is Refused and the others go on. limit_us: what
         takes longer has the time of one launch."""
         results, names = self._prepared(subjects, inputs, progress, limit_us)
-        self._timed(Replay(names, rounds), results)
+        names = self._replayed(subjects, names, inputs, rounds, results)
         self._dropped(names)
         return results
 
@@ -198,8 +207,7 @@ class Measurer:
         reference: what that is compared with on the program's own tensors
         """
         device, names = self._prepared(subjects, inputs, progress)
-        called_only = {one.name for one in subjects if one.compiler == REPLAYS}
-        self._timed(Replay(tuple(name for name in names if name not in called_only), rounds), device)
+        names = self._replayed(subjects, names, inputs, rounds, device)
         called: Results = {}
         why = None
         if ours in names:
@@ -235,11 +243,35 @@ class Measurer:
                 ready.append(subject)
         return results, tuple(subject.name for subject in ready)
 
-    def _timed(self, request: Replay | CallEach, results: Results) -> None:
-        if request.names:
-            timed = self._ask(request, REPLAY_S + request.rounds)
-            for name in request.names:
-                results[name] = summarise(timed.samples[name]) if isinstance(timed, Timed) else _refused(timed)
+    def _replayed(
+        self,
+        subjects: Sequence[Subject],
+        names: tuple[str, ...],
+        inputs: Sequence[InputSpec],
+        rounds: int,
+        results: Results,
+    ) -> tuple[str, ...]:
+        """On the device alone; the names of those that are ready then. Where that costs the process, those are made
+        ready once more that have no graphs of their own: which of them all broke it is not known."""
+        called_only = {one.name for one in subjects if one.compiler == REPLAYS}
+        request = Replay(tuple(name for name in names if name not in called_only), rounds)
+        reply = self._timed(request, results)
+        if not isinstance(reply, Failure) or not reply.fatal:
+            return names
+        _log.info("timed once more in a new process: %s", reply.reason)
+        again = [one for one in subjects if one.name in request.names]
+        failed, ready = self._prepared(again, inputs, None)
+        self._timed(Replay(ready, rounds), results)
+        results |= failed | {name: _refused(reply) for name in names if name in called_only}
+        return ready
+
+    def _timed(self, request: Replay | CallEach, results: Results) -> Reply | None:
+        if not request.names:
+            return None
+        timed = self._ask(request, REPLAY_S + request.rounds)
+        for name in request.names:
+            results[name] = summarise(timed.samples[name]) if isinstance(timed, Timed) else _refused(timed)
+        return timed
 
     def _dropped(self, names: tuple[str, ...]) -> None:
         """But for what is kept: a region may be compared once more."""

@@ -1,8 +1,8 @@
 """A measuring process without a GPU: subjects are obeyed by name. Run as a script.
 
 "hang" never answers, "once" not the first time that it is asked (its source names a folder to remember that in).
-"nurse" has started a process of its own, whose id it writes to the file that its source names. "slow" takes a third of
-a second, "die" ends the process at once, "poison" is a fatal failure, "bad" fails and the
+"late" prepares, and breaks what comes next, once (the same). "nurse" has started a process of its own, whose id it
+writes to the file that its source names. "slow" takes a third of a second, "die" ends the process at once, "poison" is a fatal failure, "bad" fails and the
 process lives on. Anything else prepares; its time is the number after the last underscore ("fast_3" takes 3 µs). What
 a program calls takes ten times that, and 5 µs more once it is entered; entering "die" ends the process, entering
 "refuse" fails. Started with "after" and a path, it greets once there is such a file.
@@ -48,7 +48,14 @@ def _is_new(mark: Path) -> bool:
     return True
 
 
+BROKEN = Failure("CUDA error: unspecified launch failure", fatal=True)
+_marks: list[Path] = []
+"""Files: where one is not there, what was prepared breaks the process."""
+
+
 def answer(request: Request, ready: set[str]) -> Reply:
+    if isinstance(request, Agree | Replay) and any(_is_new(mark) for mark in _marks):
+        return BROKEN
     match request:
         case Prepare(subject, _):
             if subject.name.startswith("hang"):
@@ -68,6 +75,8 @@ def answer(request: Request, ready: set[str]) -> Reply:
                 time.sleep(0.3)
             if subject.name.startswith("bad"):
                 return Failure("OutOfResources: shared memory")
+            if subject.name.startswith("late"):
+                _marks.append(Path(subject.source) / "late")
             ready.add(subject.name)
             return Ok()
         case Replay(names, rounds):

@@ -17,7 +17,19 @@ import torch
 from mugraph.tune.against import WITHOUT_GUARDS, against_peers, peer_subjects
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer, Refused
-from mugraph.tune.messages import Applied, Failure, Hello, InputSpec, Ok, Prepare, Replay, Subject, Timed
+from mugraph.tune.messages import (
+    REPLAYS,
+    Agreed,
+    Applied,
+    Failure,
+    Hello,
+    InputSpec,
+    Ok,
+    Prepare,
+    Replay,
+    Subject,
+    Timed,
+)
 from mugraph.tune.peers import Peers
 from mugraph.tune.process import ChildProcess, Unavailable
 from mugraph.tune.statistics import Summary
@@ -108,6 +120,25 @@ def test_no_device_is_one_sentence():
 def test_the_real_child_refuses_without_a_gpu(monkeypatch: pytest.MonkeyPatch):
     with ChildProcess(environment={"CUDA_VISIBLE_DEVICES": ""}) as child, pytest.raises(Unavailable, match="no CUDA"):
         child.start()
+
+
+def test_what_an_earlier_kernel_has_broken_is_asked_once_more(tmp_path: Path):
+    """CUDA tells the next who comes, who may be innocent."""
+    late = Subject("late_3", str(tmp_path), "f")
+    with Measurer(lambda: ChildProcess(FAKE)) as measurer:
+        assert measurer.keep(late, INPUTS)
+        assert measurer.agree(subject("a_1"), subject("b_1"), INPUTS) == Agreed(True, 1e-4, 1e-2)
+    assert (tmp_path / "late").exists()
+
+
+def test_times_are_taken_once_more_without_what_replays_graphs_of_its_own(tmp_path: Path):
+    replaying = Subject("late_3", str(tmp_path), "f", REPLAYS)
+    with Measurer(lambda: ChildProcess(FAKE)) as measurer:
+        found = measurer.compare_called([subject("a_5"), replaying, subject("b_2")], INPUTS, "b_2", None, rounds=3)
+    assert found.device["a_5"] == Summary(5.0, 0.0, 3)
+    assert found.device["b_2"] == Summary(2.0, 0.0, 3)
+    assert found.device["late_3"] == Refused("CUDA error: unspecified launch failure")
+    assert set(found.called) == {"a_5", "b_2"}
 
 
 def test_comparison_survives_a_subject_that_breaks_the_process():
