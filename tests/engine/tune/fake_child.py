@@ -2,10 +2,11 @@
 
 "hang" never answers, "once" not the first time that it is asked (its source names a folder to remember that in).
 "late" prepares, and breaks what comes next, once (the same). "nurse" has started a process of its own, whose id it
-writes to the file that its source names. "slow" takes a third of a second, "die" ends the process at once, "poison" is a fatal failure, "bad" fails and the
-process lives on. Anything else prepares; its time is the number after the last underscore ("fast_3" takes 3 µs). What
-a program calls takes ten times that, and 5 µs more once it is entered; entering "die" ends the process, entering
-"refuse" fails. Started with "after" and a path, it greets once there is such a file.
+writes to the file that its source names. "slow" takes a third of a second, "die" ends the process at once, "poison"
+is a fatal failure, "bad" fails and the process lives on. Anything else prepares; its time is the number after the
+last underscore ("fast_3" takes 3 µs). What a program calls takes ten times that, and 5 µs more once it is entered;
+entering "die" ends the process, entering "refuse" fails. Started with "after" and a path, it greets once there is
+such a file.
 """
 
 from __future__ import annotations
