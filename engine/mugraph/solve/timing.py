@@ -42,7 +42,7 @@ from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited, waited_within
 from mugraph.store import Store
 from mugraph.targets import figures_of
-from mugraph.tune.against import Measurement, Times, against_peers, peer_subjects
+from mugraph.tune.against import Measurement, Times, against_peers, peer_subjects, times_itself
 from mugraph.tune.device import Device, device_memory
 from mugraph.tune.measure import METHOD
 from mugraph.tune.messages import Applied, InputSpec, Subject
@@ -73,6 +73,8 @@ class RegionTimer:
     _scales: dict[int, float] = field(default_factory=dict[int, float])
     _positive: frozenset[int] = frozenset()
     _expected: Region | None = None
+    _later: Region | None = None
+    _in_turn: bool = False
 
     def timed(
         self, plan: RegionPlan, sources: Mapping[str, KernelSource], results: Sequence[UnitResult]
@@ -210,6 +212,7 @@ class RegionTimer:
             return judged(known[0], self.tools.compare_with), known[1]
         where = f" at {place}" if place else ""
         self.begin()
+        self._begin_later()
         if self.tools.pool is not None:  # by the time that the device is quiet
             self.tools.pool.compile([*kernels_of_module(ours.source, sources.values())])
         in_time = yield from self.quiet_in_time()
@@ -241,13 +244,30 @@ class RegionTimer:
         """What `begin` begins."""
         if self.tools.peers is not None:
             self._scales, self._positive = unit_scales(region, units), positive_of_units(region, units)
-            self._expected = region
+            self._expected, self._in_turn = region, len(units) > 1
 
     def begin(self) -> None:
         """Compile what the region will be compared with, while it is searched: with a range, at the largest size. Once;
-        and not before it is clear that something has to be searched or measured."""
+        and not before it is clear that something has to be searched or measured.
+
+        A compiler that times its own choices keeps the device from search units that are measured in turn, in the
+        seconds of the file: it comes after them.
+        """
         region, self._expected = self._expected, None
-        if self.tools.peers is None or region is None or self._is_too_late_for_peers:
+        if region is None:
+            return
+        if self._in_turn:
+            self._later = region
+        self._begin(region, [name for name in self._peer_names if not self._in_turn or not times_itself(name)])
+
+    def _begin_later(self) -> None:
+        """What `begin` has left for later."""
+        region, self._later = self._later, None
+        if region is not None and any(map(times_itself, self._peer_names)):
+            self._begin(region, self._peer_names)
+
+    def _begin(self, region: Region, names: Sequence[str]) -> None:
+        if self.tools.peers is None or self._is_too_late_for_peers:
             return
         specs = _specs(self._scales, self._positive, region)
         memory = device_memory()
@@ -255,7 +275,7 @@ class RegionTimer:
             return
         with contextlib.suppress(Rejected):  # a call that cannot be spelled: the plan says so
             eager = Subject("eager", region_source(region), FUNCTION, tf32=settings_of(region.calls))
-            self.tools.peers.begin(peer_subjects(eager, self._peer_names), specs)
+            self.tools.peers.begin(peer_subjects(eager, names), specs)
 
     @property
     def _peer_names(self) -> tuple[str, ...]:

@@ -60,6 +60,11 @@ class Measurement:
     versions: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+def times_itself(name: str) -> bool:
+    """Whether a peer's compiler is on the device for long, as it measures its own choices or records graphs."""
+    return {**PEERS, **CALLED_PEERS}[name] not in ("none", "default")
+
+
 def peer_subjects(eager: Subject, names: Sequence[str]) -> list[Subject]:
     """The code as it runs, and compiled."""
     known = {**PEERS, **CALLED_PEERS}

@@ -52,17 +52,19 @@ class Peers:
         return bool(self._begun[0]) and self.done(0) and all(map(self.measurer.is_kept, self._begun[0]))
 
     def begin(self, subjects: Sequence[Subject], inputs: Sequence[InputSpec]) -> None:
-        """Compile these, in the background. What an earlier region left is given up; what is ready stays."""
+        """Compile these, in the background. What an earlier region left is given up; what is ready stays, and so does
+        what the same was begun with before."""
         begun = tuple(subjects), tuple(inputs)
         if begun == self._begun and self.is_ready:
             return
+        more = bool(self._begun[0]) and begun[1] == self._begun[1] and set(self._begun[0]) <= set(begun[0])
         self._used = True
         self._began, self._begun = time.monotonic(), begun
         self._stopped.set()
         self._stopped = threading.Event()
         self._thread = threading.Thread(
             target=self._compile,
-            args=(*self._begun, self._thread, self._stopped),
+            args=(*self._begun, self._thread, self._stopped, more),
             name="mugraph-peers",
             daemon=True,
         )
@@ -74,23 +76,26 @@ class Peers:
         inputs: tuple[InputSpec, ...],
         before: threading.Thread | None,
         stopped: threading.Event,
+        more: bool,
     ) -> None:
+        """before: what was begun earlier. more: these are those and others, so that they are waited for"""
         try:
-            self._await(before)
-            if not stopped.is_set():
+            self._await(before, None if more else self._patience_s)
+            if not stopped.is_set() and not more:
                 self.measurer.forget()
             for subject in subjects:
                 if stopped.is_set():
                     return
-                self.measurer.keep(subject, inputs)
+                if not self.measurer.is_kept(subject):
+                    self.measurer.keep(subject, inputs)
         except Exception as error:  # a process ended under us; whoever compares asks again, and is told
             _log.info("PyTorch's own code could not be compiled ahead: %s: %s", type(error).__name__, error)
 
-    def _await(self, before: threading.Thread | None) -> None:
-        """The end of what was given up; not for long."""
+    def _await(self, before: threading.Thread | None, patience_s: float | None) -> None:
+        """The end of what was begun; not for long where it is given up."""
         if before is None:
             return
-        before.join(self._patience_s)
+        before.join(patience_s)
         while before.is_alive():
             self.measurer.end()  # its question is answered with a failure
             before.join(_ENDS_S)

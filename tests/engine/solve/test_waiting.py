@@ -85,6 +85,37 @@ def test_kernels_compile_while_pytorch_does_and_are_measured_after_it(trace: Tra
     assert machine.log.index("peers done") < machine.log.index("measures")
 
 
+TWO = """\
+import torch
+
+
+# mugraph: x=f32[4096, 4096]
+def sorted_rows(x: torch.Tensor) -> torch.Tensor:
+    y = torch.sort(torch.tanh(x * 2 + 1) * torch.sigmoid(x), dim=1)[0]
+    return torch.tanh(torch.relu(y * 2) - y)
+"""
+
+
+def test_compilers_that_time_their_own_choices_come_after_search_units_that_are_measured_in_turn(
+    trace: Trace, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin(self: Machine, subjects: Any = (), inputs: object = None) -> None:
+        self.log.append(f"begin {' '.join(subject.name for subject in subjects)}")
+
+    path = tmp_path / "two.py"
+    path.write_text(TWO)
+    monkeypatch.setattr(Machine, "begin", begin)
+    two = trace_file(path)
+    assert len(solved(two, machine).units) == 2
+    begun = [said for said in machine.log if said.startswith("begin e")]
+    assert begun == ["begin eager torch.compile", "begin eager torch.compile max-autotune"]
+    last = machine.log.index(begun[1])
+    assert "measures" in machine.log[:last]
+    alone = Machine()
+    solved(trace, alone)
+    assert [said for said in alone.log if said.startswith("begin e")] == ["begin eager torch.compile max-autotune"]
+
+
 def test_a_kernel_that_is_far_slower_is_no_gain_as_measured(
     trace: Trace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

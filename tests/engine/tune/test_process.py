@@ -355,6 +355,22 @@ def test_peers_that_nobody_needs_end_soon_and_leave_their_process_to_the_next():
     assert [one.restarts for one in processes] == [0]
 
 
+def test_what_was_begun_is_kept_where_others_are_begun_beside_it():
+    asked: list[str] = []
+
+    class Noting(ChildProcess):
+        def ask(self, request: Any, timeout_s: float) -> Any:
+            asked.append(request.subject.name if isinstance(request, Prepare) else type(request).__name__)
+            return super().ask(request, timeout_s)
+
+    with contextlib.closing(Peers(Measurer(lambda: Noting(FAKE)), patience_s=0.0)) as early:
+        early.begin([subject("slow_1"), subject("b_2")], INPUTS)
+        early.begin([subject("slow_1"), subject("b_2"), subject("c_3")], INPUTS)
+        assert early.done(30)
+        assert early.is_ready
+    assert asked == ["slow_1", "b_2", "c_3"]
+
+
 def test_a_run_that_ends_waits_for_no_peers():
     early = Peers(Measurer(lambda: ChildProcess(FAKE)), patience_s=60)
     early.begin([subject("hang_1")], INPUTS)
