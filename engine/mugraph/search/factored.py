@@ -43,9 +43,8 @@ class _Rewriting:
 
     def take(self, op: Op) -> None:
         """Adds an operator of the program, written anew where that is of use."""
-        if op.kind.contracts and self._factor_taken_out(op):
-            self.changed = True
-        elif op.kind.is_elementwise and op.kind.neutral == 0.0 and self._same_factor_taken_out(op):
+        is_sum = op.kind.is_elementwise and op.kind.neutral == 0.0
+        if self._factor_taken_out(op) if op.kind.contracts else is_sum and self._same_factor_taken_out(op):
             self.changed = True
         else:
             self.ops[op.name] = op

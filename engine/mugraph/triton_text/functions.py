@@ -288,7 +288,10 @@ def split(of: Arithmetic, a: Any) -> tuple[Tile, Tile]:
         raise Wrong("type", f"a tile of shape {list(tile.shape)} is split, whose last dimension has no two elements")
 
     def one(place: int) -> Tile:
-        return rearranged(tile, tuple(shape), lambda array: array[..., place])
+        def taken(array: NDArray[Any]) -> NDArray[Any]:
+            return array[..., place]
+
+        return rearranged(tile, tuple(shape), taken)
 
     return one(0), one(1)
 

@@ -1,4 +1,4 @@
-"""Two loads that take turns along a tensor's last axis, `x[:, ::2]` and `x[:, 1::2]`, as one load of what lies together.
+"""Two loads that take turns along a tensor's last axis, `x[:, ::2]` and `x[:, 1::2]`, as one load of both.
 
 Each alone would read every other element, one at a time, and all of memory's sectors twice; a tile of both is read in
 whole words and taken apart in registers. Measured on an H100 (4,096 float16 inputs by weights of four bits, one row):

@@ -18,8 +18,8 @@ from mugraph.ops.algebra.nodes import HIDDEN, Node
 from mugraph.ops.algebra.packed import BYTES, is_shifted
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
 from mugraph.ops.algebra.shifts import idle_shifts
-from mugraph.ops.finishing.halves import halves
 from mugraph.ops.finishing.flat_axes import with_flat_axes
+from mugraph.ops.finishing.halves import halves
 from mugraph.ops.finishing.joined_axes import JoinedAxes
 from mugraph.ops.finishing.names import Names, identifier
 from mugraph.ops.finishing.shared_operators import SharedGraph, SharedOperator
