@@ -5,6 +5,8 @@ over the groups and over what is in them at once. Taken out, a scale is multipli
 
     sum over m, k of x[m, k] * (w[n, m, k] * s[n, m])  =  sum over m of s[n, m] * (sum over k of x[m, k] * w[n, m, k])
 
+That is done where it is multiplied less often then: with many rows it is not.
+
 A search by values comes to it late, or not before its time is over: two sums and what is under them are many values,
 and no smaller graph leads there. What varies along none of a sum's axes it finds soon, so that stays as it is.
 """
@@ -12,8 +14,9 @@ and no smaller graph leads there. What varies along none of a sum's axes it find
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from math import prod
 
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.names import numbered, take
@@ -38,6 +41,7 @@ class _Rewriting:
 
     def __init__(self, program: TensorProgram) -> None:
         self.ops: dict[str, Op] = {}
+        self._sizes = program.sizes
         self.changed = False
         self._taken = {op.name for op in program.ops}
 
@@ -50,7 +54,8 @@ class _Rewriting:
             self.ops[op.name] = op
 
     def _factor_taken_out(self, op: Op) -> bool:
-        """Of a product that sums over groups and what is in them: the factor of the groups."""
+        """Of a product that sums over groups and what is in them: the factor of the groups, where the sums within the
+        groups are no more than what it was multiplied by."""
         for product, other in (op.inputs, op.inputs[::-1]):
             multiplied = self.ops[product]
             if multiplied.kind is not op.kind.terms:
@@ -60,7 +65,8 @@ class _Rewriting:
                 within = tuple(axis for axis in op.over if axis not in groups)
                 if groups and within:
                     axes = {*self.ops[rest].axes, *self.ops[other].axes}
-                    if axes.issuperset({*within, *groups}):
+                    fewer = self._elements(axes - {*within}) <= self._elements(multiplied.axes)
+                    if fewer and axes.issuperset({*within, *groups}):
                         name = take(numbered(f"{op.name}_groups"), self._taken)
                         self.ops[name] = replace(
                             op, name=name, inputs=(rest, other), axes=tuple(sorted(axes - {*within})), over=within
@@ -68,6 +74,9 @@ class _Rewriting:
                         self.ops[op.name] = replace(op, inputs=(name, factor), over=groups)
                         return True
         return False
+
+    def _elements(self, axes: Iterable[str]) -> int:
+        return prod(self._sizes[axis] for axis in axes)
 
     def _same_factor_taken_out(self, op: Op) -> bool:
         """Of a sum of two products with a factor in common."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from mugraph.codegen.tile.axes import Dim, Role
 from mugraph.codegen.tile.index import subscript
 from mugraph.codegen.tile.nodes import Node
+from mugraph.codegen.tile.pads import Pad
 from mugraph.codegen.tile.text import Expr, Line, Region, Value
 from mugraph.codegen.tile.values import Values
 from mugraph.ir.ops import Kind
@@ -29,15 +30,18 @@ def load_halves(out: Values, node: Node, region: Region) -> Value | None:
     plan = out.plan.get(axis)
     if plan is None or not plan.wide or not dims or dims[-1].axes != (axis,) or out.dims(other) != dims:
         return None
-    if any(one.dynamic for one in out.plan.values()) or any(dim.padded(out.plan) for dim in dims):
+    if any(one.dynamic for one in out.plan.values()) or dims[-1].padded(out.plan):
         return None
     first, second = (node, other) if tensor.windows[0].pad == 0 else (other, node)
     names = [out.value_name(one) for one in (first, second)]
     both = out.fresh(f"{names[0]}_both")
-    region.items.append(Line(both, Expr((f"tl.load({_address(out, first, dims)})",))))
+    mask = out.indices.masks(dims)
+    arguments = [_address(out, first, dims), *((f"mask={mask}", "other=0.0") if mask else ())]
+    region.items.append(Line(both, Expr((f"tl.load({', '.join(arguments)})",))))
     shape = f"({out.shape(dims).strip('(,)')}, 2)"
     region.items.append(Line(", ".join(names), Expr((f"tl.split(tl.reshape({both}, {shape}))",))))
-    found = [Value(name, dims, tensor.dtype, {}, region, Expr(()), named=True) for name in names]
+    pads: dict[Dim, Pad] = {dim: 0.0 for dim in dims if dim.padded(out.plan)}
+    found = [Value(name, dims, tensor.dtype, pads, region, Expr(()), named=True) for name in names]
     for one, value in zip((first, second), found, strict=True):
         region.memo[one.name] = value
     return region.memo[node.name]
