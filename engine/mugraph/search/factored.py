@@ -14,7 +14,7 @@ and no smaller graph leads there. What varies along none of a sum's axes it find
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from math import prod
 
@@ -22,13 +22,15 @@ from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.kinds import kind_named
 from mugraph.search.direct import as_block
 from mugraph.search.topologies.limits import Found, Searcher, Stats
 
 
-def factored(program: TensorProgram) -> TensorProgram | None:
-    """The same function with the factors of groups outside of the sums in them; None where there are none."""
-    rewriting = _Rewriting(program)
+def factored(program: TensorProgram, shifts: bool = False) -> TensorProgram | None:
+    """The same function with the factors of groups outside of the sums in them; None where there are none. shifts: and
+    what is added to all of a group, as many times as the sum of what it is multiplied by"""
+    rewriting = _Rewriting(program, shifts)
     for op in program.ops:
         rewriting.take(op)
     if not rewriting.changed:
@@ -37,9 +39,11 @@ def factored(program: TensorProgram) -> TensorProgram | None:
 
 
 class _Rewriting:
-    """ops: of the new program, by name, in order. changed: has anything been taken out of a sum?"""
+    """ops: of the new program, by name, in order. changed: has anything been taken out of a sum? shifts: are zero
+    points taken out, too?"""
 
-    def __init__(self, program: TensorProgram) -> None:
+    def __init__(self, program: TensorProgram, shifts: bool) -> None:
+        self._shifts = shifts
         self.ops: dict[str, Op] = {}
         self._sizes = program.sizes
         self.changed = False
@@ -68,11 +72,37 @@ class _Rewriting:
                     fewer = self._elements(axes - {*within}) <= self._elements(multiplied.axes)
                     if fewer and axes.issuperset({*within, *groups}):
                         name = take(numbered(f"{op.name}_groups"), self._taken)
-                        self.ops[name] = replace(
+                        sums = replace(
                             op, name=name, inputs=(rest, other), axes=tuple(sorted(axes - {*within})), over=within
                         )
+                        if not (self._shifts and self._shift_taken_out(sums)):
+                            self.ops[name] = sums
                         self.ops[op.name] = replace(op, inputs=(name, factor), over=groups)
                         return True
+        return False
+
+    def _shift_taken_out(self, op: Op) -> bool:
+        """Of a product that sums within groups: what is added to all that is in a group, as a zero point is."""
+        terms, accumulator = op.kind.terms, op.kind.accumulator
+        assert terms is not None
+        assert accumulator is not None
+        for added, other in (op.inputs, op.inputs[::-1]):
+            if self.ops[added].kind is not kind_named(accumulator.joins):
+                continue
+            for rest, shift in (self.ops[added].inputs, self.ops[added].inputs[::-1]):
+                has = {axis: axis in self.ops[other].axes for axis in op.over}
+                whole = self.ops[rest].axes == self.ops[added].axes
+                if whole and all(has.values()) and not has.keys() & {*self.ops[shift].axes}:
+                    outer = tuple(axis for axis in self.ops[other].axes if axis not in op.over)
+                    names = [take(numbered(f"{op.name}_{part}"), self._taken) for part in ("of", "sum", "shift")]
+                    product, total, shifted = names
+                    axes = tuple(sorted({*outer, *self.ops[shift].axes}))
+                    self.ops[product] = replace(op, name=product, inputs=(rest, other))
+                    self.ops[total] = Op(total, kind_named(accumulator.kind), (other,), outer, op.over, f32=op.f32)
+                    self.ops[shifted] = Op(shifted, terms, (total, shift), axes, f32=op.f32)
+                    joined = (product, shifted)
+                    self.ops[op.name] = Op(op.name, kind_named(accumulator.joins), joined, op.axes, f32=op.f32)
+                    return True
         return False
 
     def _elements(self, axes: Iterable[str]) -> int:
@@ -153,11 +183,22 @@ class FactoredSearch:
 
 
 def blocks_of(program: TensorProgram) -> list[BlockGraph]:
-    """The program with its factors taken out of sums, as it is and in a loop over each axis of those sums."""
-    found = factored(program) if len(program.outputs) == 1 else None
-    if found is None:
+    """The program with its factors taken out of sums, and its zero points where it has such, as it is and in a loop
+    over each axis of those sums."""
+    if len(program.outputs) > 1:
         return []
-    whole = as_block(found)
-    (value,) = found.outputs
-    axes: Mapping[str, None] = {axis: None for op in found.ops for axis in op.over if axis not in found.op(value).axes}
-    return [whole, *(block for axis in axes if (block := looped(whole, axis)) is not None)]
+    every = [found for shifts in (False, True) if (found := factored(program, shifts)) is not None]
+    if len(every) > 1 and every[0].ops == every[1].ops:
+        every.pop()
+    return [block for found in every for block in _as_it_is_and_looped(found)]
+
+
+def _as_it_is_and_looped(program: TensorProgram) -> Iterator[BlockGraph]:
+    whole = as_block(program)
+    yield whole
+    (value,) = program.outputs
+    kept = program.op(value).axes
+    for axis in dict.fromkeys(axis for op in program.ops for axis in op.over if axis not in kept):
+        block = looped(whole, axis)
+        if block is not None:
+            yield block

@@ -93,7 +93,7 @@ def test_a_scale_is_multiplied_once_for_a_group(function: Callable[..., torch.Te
     program = program_of(function, rows, group=group)
     assert scaled(program)
     blocks = blocks_of(program)
-    assert [len(block.loop_axes) for block in blocks] == [0, 1, 1]
+    assert [len(block.loop_axes) for block in blocks] == [0, 1, 1] * (2 if function in HALVED else 1)
     for block in blocks:
         assert not scaled(block)
         verdict = verify_topology(program, block)
@@ -105,6 +105,19 @@ def test_halves_have_one_product_with_the_scales() -> None:
     assert program is not None
     assert [op.kind.contracts for op in program.ops].count(True) == 3
     assert len(program.compute_ops) < len(program_of(of_halves).compute_ops)
+
+
+@pytest.mark.parametrize("function", sorted(HALVED, key=str))
+def test_a_zero_point_is_multiplied_once_for_a_group(function: Callable[..., torch.Tensor]) -> None:
+    """By the sum of the inputs in it, in place of being added to each weight."""
+    program = program_of(function)
+    found = factored(program, shifts=True)
+    assert found is not None
+    sizes = [len({*op.axes, *op.over}) for op in found.compute_ops if not op.kind.opaque]
+    most = max(sizes)
+    wide = [op for op in found.compute_ops if len({*op.axes, *op.over}) == most and not op.kind.opaque]
+    assert all(op.kind.contracts for op in wide)
+    assert verify_topology(program, as_block(found)).passed
 
 
 @pytest.mark.parametrize("function", [per_channel, of_inputs])
@@ -127,7 +140,7 @@ def test_it_is_found_first_and_expected_to_be_faster() -> None:
     program = program_of(of_halves, columns=14336)
     search = begin_search(program, Limits(seconds=0.5), None, never)
     found = [one.block for one in search.run()]
-    assert found[:3] == blocks_of(program)
+    assert found[:6] == blocks_of(program)
     assert search.stats.topologies == len(found)
     first, *_, direct = (schedules(block, H200)[0].estimate_us for block in (*found[:1], as_block(program)))
     assert first < direct
