@@ -15,6 +15,8 @@ from mugraph.ir.text.parser import parse_program
 from mugraph.ir.text.printer import format_program
 from mugraph.search.direct import as_block
 from mugraph.search.factored import blocks_of, looped
+from mugraph.search.schedules.sectors import run_bytes
+from mugraph.search.schedules.tiles import Shape
 
 from tests.engine.codegen.changed_text import passes
 from tests.engine.ops.harness import check, randn
@@ -126,3 +128,15 @@ def test_the_text_of_a_program_says_which_places_are_left_out() -> None:
     program = program_of("low first", 1)
     assert "pad -1" in format_program(program)
     assert parse_program(format_program(program)) == program
+
+
+def test_each_half_costs_its_own_bytes_in_whole_sectors() -> None:
+    def gated(x: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(x[:, ::2]) * x[:, 1::2]
+
+    program = check(gated, {"x": randn(64, 256).half()}).program
+    shape = Shape(as_block(program))
+    reads = [one for one in shape.accesses if not one.is_store]
+    assert [(one.whole, one.again, one.is_scattered) for one in reads] == [(64 * 128 * 2, False, False)] * 2
+    (axes,) = {one.innermost for one in reads}
+    assert run_bytes(axes, 2, program.sizes, program.sizes) == 128 * 2

@@ -7,14 +7,13 @@ whole words and taken apart in registers. Measured on an H100 (4,096 float16 inp
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mugraph.codegen.tile.axes import Dim, Role
 from mugraph.codegen.tile.index import subscript
 from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import Pad
 from mugraph.codegen.tile.text import Expr, Line, Region, Value
 from mugraph.codegen.tile.values import Values
+from mugraph.ir.halves import are_halves
 from mugraph.ir.ops import Kind
 from mugraph.ir.tensors import Tensor
 
@@ -48,25 +47,8 @@ def load_halves(out: Values, node: Node, region: Region) -> Value | None:
 
 
 def _other_half(out: Values, node: Node, tensor: Tensor) -> Node | None:
-    if not _is_half(tensor):
-        return None
-    (window,) = tensor.windows
-    wanted = replace(window, pad=-1 - window.pad, rest=1 - window.rest)
-    for one in out.nodes.values():
-        if one.kind is Kind.LOAD and one.name != node.name:
-            other = out.block.tensor(one.tensor)
-            if replace(other, name=tensor.name, windows=tensor.windows) == tensor and other.windows == (wanted,):
-                return one
-    return None
-
-
-def _is_half(tensor: Tensor) -> bool:
-    """Does it read every second element of dimensions that lie together?"""
-    if len(tensor.windows) != 1 or not tensor.source:
-        return False
-    (window,) = tensor.windows
-    every = (window.taps, window.stride, window.edge, window.reverse) == (0, 2, False, False)
-    return every and (window.pad, window.rest) in ((0, 1), (-1, 0)) and tensor.strides[window.dim] == 1
+    loads = (one for one in out.nodes.values() if one.kind is Kind.LOAD)
+    return next((one for one in loads if are_halves(tensor, out.block.tensor(one.tensor))), None)
 
 
 def _address(out: Values, first: Node, dims: tuple[Dim, ...]) -> str:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mugraph.ir.halves import STEP
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.views import View
-
-STEP = 2
 
 
 def halves(views: Sequence[tuple[int, View, AtomDims]]) -> Mapping[int, Window]:
