@@ -139,4 +139,4 @@ def test_each_half_costs_its_own_bytes_in_whole_sectors() -> None:
     reads = [one for one in shape.accesses if not one.is_store]
     assert [(one.whole, one.again, one.is_scattered) for one in reads] == [(64 * 128 * 2, False, False)] * 2
     (axes,) = {one.innermost for one in reads}
-    assert run_bytes(axes, 2, program.sizes, program.sizes) == 128 * 2
+    assert run_bytes(axes, 2, {"m": 1, "n": 8}, program.sizes) == 8 * 2
