@@ -14,7 +14,7 @@ and no smaller graph leads there. What varies along none of a sum's axes it find
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -25,6 +25,12 @@ from mugraph.ir.program import TensorProgram
 from mugraph.kinds import kind_named
 from mugraph.search.direct import as_block
 from mugraph.search.topologies.limits import Found, Searcher, Stats
+
+SHARE = 4
+"""A search gets one part in so many of its seconds where there are such factors: what it has not found by then is
+mostly these forms, and a file's other functions want the time. (Weights of four bits in groups, one row: of 18 s the
+search found a form with one of two zero points taken out. With 64 rows no kernel of its own fits, and those of several
+were not looked for once two functions before them had taken the file's 45 s.)"""
 
 
 def factored(program: TensorProgram, shifts: bool = False) -> TensorProgram | None:
@@ -162,9 +168,10 @@ def looped(block: BlockGraph, axis: str) -> BlockGraph | None:
 class FactoredSearch:
     """What a search finds, and before it the program with its factors taken out of sums, where it has such."""
 
-    def __init__(self, program: TensorProgram, search: Searcher, cancelled: Callable[[], bool]) -> None:
+    def __init__(self, blocks: Sequence[BlockGraph], search: Searcher, cancelled: Callable[[], bool]) -> None:
+        """blocks: of the program, as of `blocks_of`"""
         self._search, self._cancelled = search, cancelled
-        self._blocks = blocks_of(program)
+        self._blocks = blocks
         self._given = 0
 
     @property
