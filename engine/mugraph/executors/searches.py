@@ -11,6 +11,7 @@ from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.program import TensorProgram
 from mugraph.search.alike import Alike
 from mugraph.search.direct import DirectSearch, is_direct
+from mugraph.search.factored import SHARE, FactoredSearch, blocks_of
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.run import KernelGraphs
 from mugraph.search.kernel_graphs.several import SeveralSearch
@@ -33,9 +34,12 @@ def begin_search(
         found = searches.known(program, limits)
         if found is not None:
             return found
-        if executor is None:
-            return searches.keeping(program, limits, Search(program, limits, cancelled))
-        return searches.keeping(program, limits, SpreadSearch(program, limits, executor, cancelled))
+        factored = blocks_of(program)
+        own = limits.shared(SHARE) if factored else limits
+        search = (
+            Search(program, own, cancelled) if executor is None else SpreadSearch(program, own, executor, cancelled)
+        )
+        return searches.keeping(program, limits, FactoredSearch(factored, search, cancelled))
 
     if is_direct(program):
         return DirectSearch(program)

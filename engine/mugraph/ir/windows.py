@@ -29,7 +29,8 @@ class Window:
     taps:     how many of its axes, the last ones, are taps
     stride:   places between neighbouring positions, at least 1
     dilation: places between neighbouring taps, at least 1
-    pad:      places before the dimension's first one that the first position reaches, at least 0
+    pad:      places before the dimension's first one that the first position reaches; negative: so many of its first
+              places are not read, of a window without taps that steps further than those
     rest:     places of the dimension after the last one that is read; where negative, so many are read beyond its end
     edge:     beyond the dimension, is the nearest place read that is whole dilations away? Else zero
     reverse:  is the last position the first to be read?

@@ -280,6 +280,22 @@ def reshape(of: Arithmetic, input: Any, *shape: Any, can_reorder: Any = False) -
     return rearranged(tile, sizes, shaped)
 
 
+def split(of: Arithmetic, a: Any) -> tuple[Tile, Tile]:
+    """The two elements of a tile's last dimension."""
+    tile = stretched(of.tile(a))
+    *shape, last = tile.shape or (0,)
+    if last != 2:
+        raise Wrong("type", f"a tile of shape {list(tile.shape)} is split, whose last dimension has no two elements")
+
+    def one(place: int) -> Tile:
+        def taken(array: NDArray[Any]) -> NDArray[Any]:
+            return array[..., place]
+
+        return rearranged(tile, tuple(shape), taken)
+
+    return one(0), one(1)
+
+
 def ravel(of: Arithmetic, x: Any) -> Tile:
     return reshape(of, x, (prod(of.tile(x).shape),))
 
@@ -344,6 +360,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "tl.permute": permute,
     "tl.trans": permute,
     "tl.reshape": reshape,
+    "tl.split": split,
     "tl.view": reshape,
     "tl.ravel": ravel,
     "tl.cast": cast,

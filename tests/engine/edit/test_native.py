@@ -141,6 +141,19 @@ def test_threads_do_not_share_scratch(module, device) -> None:
     assert len(device.native) > 80
 
 
+def test_what_is_given_at_any_address_is_launched_by_c_where_it_always_is(module, device) -> None:
+    x = torch.arange(-1.0, 8.0)[1:]
+    for _ in range(3):
+        right(module, x)
+    assert len(device.ordinary) == 6
+    told = len(device.native)
+    for given in (x, torch.arange(-2.0, 8.0)[2:], torch.arange(8.0)):
+        right(module, given)
+    assert len(device.native) == told + 2 * 3
+    right(module, x, torch.ones(9)[1:].view(2, 4))  # which was always in whole words
+    assert len(device.ordinary) == 8
+
+
 @pytest.mark.parametrize("other", ["misaligned", "device", "hook", "odd hook", "run", "own hook", "trouble"])
 def test_what_is_other_than_it_was_is_launched_as_before(other, module, device, monkeypatch) -> None:
     right(module)

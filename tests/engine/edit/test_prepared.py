@@ -299,3 +299,40 @@ def test_a_view_may_lie_at_any_address(module, device) -> None:
     misaligned = torch.arange(-1.0, 8.0)[1:]
     assert torch.equal(module._behind(misaligned, y).reshape(-1), 2 * x + 5 + y[1:])
     assert len(device.ordinary) == 4
+
+
+def test_what_is_given_at_any_address_is_prepared_where_it_always_is(module, device, monkeypatch) -> None:
+    """As `x[:, 1::2]` is, which PyTorch makes in each call: the second kernel, which reads other tensors, has them in
+    whole words."""
+    monkeypatch.setattr(module, "_make_native", lambda: False)
+    y, views = torch.ones(2, 4), [torch.arange(-1.0 - number, 8.0)[1 + number :] for number in (0, 1, 2)]
+    assert all(view.data_ptr() & 15 for view in views)
+    wanted = 2 * torch.arange(8.0) + 8
+    for number in range(5):
+        assert torch.equal(module._both(views[number % 3], y).reshape(-1), wanted)
+        assert len(device.ordinary) == 2 * min(number + 1, 3)
+    assert torch.equal(module._both(torch.arange(8.0), y).reshape(-1), wanted)
+    assert len(device.ordinary) == 6
+
+
+def test_what_one_kernel_reads_in_whole_words_is_not_launched_at_any_address(module, device, monkeypatch) -> None:
+    """Kernels of a launch may have met a tensor at different addresses: each is compiled for its own."""
+    monkeypatch.setattr(module, "_make_native", lambda: False)
+    x, y = pair()
+    made = [torch.full((9,), 3.0)[1:].view(2, 4), torch.full((2, 4), 3.0)]
+    monkeypatch.setattr(torch, "mul", lambda y, by: made[0])
+    odd = torch.arange(-1.0, 8.0)[1:]
+    for _ in range(4):
+        assert torch.equal(module._both(odd, y).reshape(-1), 2 * x + 8)
+    told = len(device.calls)
+    monkeypatch.setattr(torch, "mul", lambda y, by: made[1])  # at any address is at multiples of 16 as well
+    assert torch.equal(module._both(odd, y).reshape(-1), 2 * x + 8)
+    assert [call[0] for call in device.calls[told:]] == [70, 71]
+    assert len(device.ordinary) == 6
+
+
+def test_guards_are_in_c_where_launches_are_not(module, device, monkeypatch) -> None:
+    asked: list[None] = []
+    monkeypatch.setattr(module, "_make_native", lambda: bool(asked.append(None)))
+    module._any(torch.arange(8.0))
+    assert (asked, module._any.prepared) == ([None], {})

@@ -67,6 +67,7 @@ CONSTRUCTS: dict[str, Construct] = {
     "trans": _unary("y = tl.trans(x)", out=(16, 8)),
     "permute": _unary("y = tl.permute(x, (1, 0))", out=(16, 8)),
     "reshape": _unary("y = tl.reshape(x, (4, 32))", out=(4, 32)),
+    "split": _unary("one, two = tl.split(tl.reshape(x, (M, 8, 2)))\ny = one * 3.0 + two", out=(8, 8)),
     "ravel": _unary("y = tl.ravel(x)", out=(128,)),
     "expand_dims": _unary("y = tl.expand_dims(x, 1) + tl.zeros((M, 2, N), tl.float32)", out=(8, 2, 16)),
     "dot": _unary("y = tl.dot(x, tl.trans(x), input_precision='ieee')", shape=(16, 16), out=(16, 16)),

@@ -132,10 +132,13 @@ class Indices:
         """What makes a vector along `dim` broadcast in a tile of `dims`."""
         return subscript((dim,), dims)
 
-    def pointer(self, tensor: Tensor, dims: Sequence[Dim], places: Mapping[int, str] | None = None) -> str:
+    def pointer(
+        self, tensor: Tensor, dims: Sequence[Dim], places: Mapping[int, str] | None = None, without: str = ""
+    ) -> str:
         """Address of every element of the tile: base + index * stride, in memory order.
 
         places: of dimensions whose places are no sums of indices (Window.edge), the text that says which is read
+        without: an axis that is left out
         """
         placed = places or {}
         strides = tensor.axis_strides(self.sizes)
@@ -145,11 +148,17 @@ class Indices:
         far = sum(abs(stride) * (self.sizes[axis] - 1) for axis, stride in strides.items()) >= 2**31
         terms = [self.names.pointer[tensor.name]]
         if tensor.origin:
-            terms = [f"{terms[0]} - {-tensor.origin}"]
+            terms = [f"{terms[0]} {'-' if tensor.origin < 0 else '+'} {abs(tensor.origin)}"]
         for dim, place in placed.items():
             wide = ".to(tl.int64)" if far and not place.isdecimal() else ""
             terms.append(f"{place}{wide} * {tensor.strides[dim]}" if tensor.strides[dim] != 1 else f"{place}{wide}")
-        summed = [a for at, axes in enumerate(tensor.dims) if at not in placed for a in axes if a in self.plan]
+        summed = [
+            a
+            for at, axes in enumerate(tensor.dims)
+            if at not in placed
+            for a in axes
+            if a in self.plan and a != without
+        ]
         for axis in sorted(summed, key=lambda a: -abs(strides[a])):
             if strides[axis] == 0 and not self.plan[axis].wide:
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mugraph.codegen.tile.axes import Dim, Role
+from mugraph.codegen.tile.halves import load_halves
 from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import Pad
 from mugraph.codegen.tile.text import Assign, Block, Expr, Item, Line, Ref, Region, Value, assigned, uses
@@ -16,6 +17,9 @@ from mugraph.ir.kernel import Rejected
 
 def load(out: Values, node: Node, region: Region) -> Value:
     """A value whose text `finish_loads` writes."""
+    halves = load_halves(out, node, region)
+    if halves is not None:
+        return halves
     tensor = out.block.tensor(node.tensor)
     dims = out.dims(node)
     pads: dict[Dim, Pad] = {dim: 0.0 for dim in dims if dim.padded(out.plan)}

@@ -22,7 +22,7 @@ def window_masks(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> Itera
             if window.places(tensor.dims[window.dim], indices.sizes) == [-1]:
                 raise Rejected(f"the only place that is read of {tensor.name} lies outside of it.")
             continue
-        if window.pad:
+        if window.pad > 0:
             yield f"({place} >= {window.pad})"
         if window.rest < 0:
             extent = window.extent(tensor.dims[window.dim], indices.sizes)

@@ -17,17 +17,18 @@ _texts: dict[str, ast.FunctionDef] = {}
 
 
 def _prepared(
-    name: str, device: int, ordinary: Callable[..., Any], laid: tuple[Any, ...] = ()
+    name: str, device: int, ordinary: Callable[..., Any], laid: tuple[Any, ...] = (), odd: bool = False
 ) -> Callable[..., Any] | None:
     """The function `name`, which has launched its kernels on this device, written anew; None where one of them wants
     what PyTorch's launcher cannot do. ordinary: what it calls wherever anything is other than it was then; laid: as of
-    `_operator`, whose results it makes"""
+    `_operator`, whose results it makes; odd: whether it may be for tensors that are given at any address"""
+    native = _make_native()  # of a function that is not written anew, the guards are in C still
     if _launch_at is None or _empty_on_gpu is None:
         return None
     try:
-        straight = _Straight(name, device, ordinary, laid)
+        straight = _Straight(name, device, ordinary, laid, odd)
         function = straight.function()
-        return (straight.native() if _make_native() else None) or function
+        return (straight.native() if native else None) or function
     except (AssertionError, AttributeError, KeyError, TypeError, ValueError, OSError, SyntaxError):
         return None
 
@@ -50,10 +51,12 @@ def _is_code(value: object) -> bool:
 class _Straight:
     """A function that makes tensors, launches kernels on them, and calls PyTorch's, written anew. held: objects that
     its text names; known: where tensors lie, by name; made: those that it makes, with shape and type; lies: shapes and
-    strides of those; odd: those that need not lie at multiples of 16 bytes."""
+    strides of those; even: those that have to lie at multiples of 16 bytes. may_be_odd: whether others may be given."""
 
-    def __init__(self, name: str, device: int, ordinary: Callable[..., Any], laid: tuple[Any, ...]) -> None:
-        self.name, self.device, self.text = name, device, _text_of(name)
+    def __init__(
+        self, name: str, device: int, ordinary: Callable[..., Any], laid: tuple[Any, ...], may_be_odd: bool
+    ) -> None:
+        self.name, self.device, self.text, self.may_be_odd = name, device, _text_of(name), may_be_odd
         self.parameters = [one.arg for one in self.text.args.args]
         self.held: dict[str, Any] = dict(
             _launch=_launch_at, _empty=_empty_on_gpu, _at=_address, _here=_current_device, _stream_of=_current_stream,
@@ -65,7 +68,7 @@ class _Straight:
         self.kernels: list[_Learned] = []
         self.launches: list[tuple[int, tuple[int, int, int], int, int, bool, list[str]]] = []
         self.offsets: dict[str, int] = {}
-        self.odd: set[str] = set()
+        self.even: set[str] = set()
         nodes = [node for node in ast.walk(self.text) if isinstance(node, ast.Name)]
         assert not any(name.startswith("_") for name in (*self.parameters, *(node.id for node in nodes)))
         launches = [part.value for part in self.text.body if self._kernel(part) is not None]
@@ -104,7 +107,7 @@ class _Straight:
         rest = [part for part in self.text.body[:-1] if self._made(part) is None and self._kernel(part) is None]
         simple = all(isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) for part in rest)
         outputs = [name for name in self.made if name not in self.scratch]
-        if self.odd or not simple or not all(isinstance(one, ast.Name) and one.id in outputs for one in names):
+        if not simple or not all(isinstance(one, ast.Name) and one.id in outputs for one in names):
             return None
         made = [(*self.lies[name], self.made[name][1]) for name in outputs]
         made += [((self.end,), (1,), torch.uint8)] if self.scratch else []
@@ -118,14 +121,15 @@ class _Straight:
             self.held["_ordinary"], *_hooked(jits), _empty_on_gpu, tuple(made), hooks, kinds, jits, self.device,
             self.kernels,
         )
-        read, again = tuple(name in self.read for name in self.parameters), bool(self.scratch) and self.end <= _KEPT
+        ways = [0 if name not in self.read else 1 if name in self.even else 2 for name in self.parameters]
+        read, again = tuple(ways), bool(self.scratch) and self.end <= _KEPT
         results = tuple(outputs.index(one.id) for one in names)
         return _native.Launch(objects, self.device, _driver(), again, read, kernels, results)
 
     def _first(self) -> list[str]:
         """Lines that find out whether all is as it was."""
         addresses = [f"    {self.known[name]} = _at({name})" for name in self.read]
-        together = " | ".join([self.known[name] for name in self.read] or ["0"])
+        together = " | ".join([self.known[name] for name in self.read if name in self.even] or ["0"])
         watched = [f"_hooks.launch_{way}_hook.calls" for way in ("enter", "exit")]
         kinds = {type(one.jit): self._hold("_kind", type(one.jit)) for one in self.kernels}
         watched += [f"{kind}.run is not _usual" for kind in kinds.values()]
@@ -185,17 +189,18 @@ class _Straight:
         )
         assert {one.arg: ast.literal_eval(one.value) for one in call.keywords} == learned.constants
         self.kernels.append(learned)
-        self.odd |= {node.id for node, any_will_do in zip(call.args, learned.odd) if any_will_do}
-        assert not self.odd & {*self.parameters}  # what is given may lie otherwise the next time
+        odd = {node.id for node, any_will_do in zip(call.args, learned.odd) if any_will_do}
+        assert self.may_be_odd or not odd & {*self.parameters}  # what is given may lie otherwise the next time
         lines = []
-        for node in call.args:
-            if node.id in self.made and node.id not in self.known:
-                self.known[node.id] = f"_at({node.id})"
-            elif node.id not in self.known:  # what PyTorch has made in between
-                lines.append(f"_at_{node.id} = _at({node.id})")
-                if node.id not in self.odd:
-                    lines += [f"if _at_{node.id} & 15:", f"    return _ordinary({', '.join(self.parameters)})"]
-                self.known[node.id] = f"_at_{node.id}"
+        for name in [node.id for node in call.args]:
+            if name not in self.known:
+                between = name not in self.made  # PyTorch has made it
+                self.known[name] = f"_at_{name}" if between else f"_at({name})"
+                lines += [f"_at_{name} = _at({name})"] if between else []
+            if name not in self.even | odd:
+                self.even.add(name)
+                if name not in self.made and name not in self.parameters:
+                    lines += [f"if _at_{name} & 15:", f"    return _ordinary({', '.join(self.parameters)})"]
         function, warps, shared, early = _static(learned, grid, len(call.args))
         places = ", ".join(self.known[node.id] for node in call.args)
         across = (*grid, 1, 1)[:3]

@@ -49,8 +49,10 @@ def _window_violations(tensor: Tensor, sizes: Sizes) -> Iterator[str]:
         axes = tensor.dims[window.dim]
         if not 0 <= window.taps <= len(axes):
             yield f"a window of tensor {tensor.name} has {window.taps} taps of {len(axes)} axes"
-        elif min(window.stride, window.dilation) < 1 or window.pad < 0:
-            yield f"a window of tensor {tensor.name} steps by less than 1 or has a negative pad"
+        elif min(window.stride, window.dilation) < 1:
+            yield f"a window of tensor {tensor.name} steps by less than 1"
+        elif window.pad < 0 and (window.taps or window.edge or window.reverse or -window.pad >= window.stride):
+            yield f"a window of tensor {tensor.name} leaves out more than the first of its places"
         elif window.extent(axes, sizes) < 1:
             yield f"a window of tensor {tensor.name} leaves dimension {window.dim} without elements"
         elif window.edge and window.extent(axes, sizes) < window.dilation:

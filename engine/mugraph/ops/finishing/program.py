@@ -19,6 +19,7 @@ from mugraph.ops.algebra.packed import BYTES, is_shifted
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
 from mugraph.ops.algebra.shifts import idle_shifts
 from mugraph.ops.finishing.flat_axes import with_flat_axes
+from mugraph.ops.finishing.halves import halves
 from mugraph.ops.finishing.joined_axes import JoinedAxes
 from mugraph.ops.finishing.names import Names, identifier
 from mugraph.ops.finishing.shared_operators import SharedGraph, SharedOperator
@@ -157,14 +158,23 @@ def _named(
     inputs: dict[str, int] = {}
     views: dict[str, View] = {}
     title: dict[int, str] = {}
+    parts: dict[int, tuple[View, AtomDims]] = {}
+    for i in live:
+        op = flat[i]
+        if op.kind is Kind.LOAD and (op.fn == BYTES or any(x in sections for dim in op.dims for x in dim)):
+            info = builder.values[op.source]
+            made = part_view_of if info.dtype == COMPLEX else bytes_view_of if op.fn == BYTES else view_of
+            parts[i] = made(op.source, info, op.dims, sections, joined.sizes, {w.dim for w in op.windows})
+    through = halves([(i, view, dims) for i, (view, dims) in parts.items()])
     for i in live:
         op = flat[i]
         if op.kind is Kind.LOAD:
             info, source = builder.values[op.source], sources.get(op.source, f"v{op.source}")
             dims, windows, view = op.dims, op.windows, None
-            if op.fn == BYTES or any(x in sections for dim in op.dims for x in dim):
-                made = part_view_of if info.dtype == COMPLEX else bytes_view_of if op.fn == BYTES else view_of
-                view, dims = made(op.source, info, op.dims, sections, joined.sizes, {w.dim for w in windows})
+            if i in through:
+                dims, windows = parts[i][1], (through[i],)
+            elif i in parts:
+                view, dims = parts[i]
                 windows = tuple(replace(window, dim=view.whole[window.dim]) for window in windows)
                 info = view.info
             title[i] = names.take(identifier(source) if view is None else f"{identifier(source)}_part")

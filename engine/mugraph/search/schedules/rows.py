@@ -40,6 +40,6 @@ def slower(shape: Shape, schedule: Schedule, found: Work) -> float:
     most = max((one for one in shape.accesses if not one.is_store), key=lambda one: one.whole)
     held = most.width * shape.elements(tiles, most.op) / (32 * schedule.num_warps)
     times = _CONVERTED if most.width == 1 else 1.0
-    columns = max(shape.elements(tiles, op) for op in shape.row_sums)
+    columns = min(shape.elements(tiles, op) for op in shape.row_sums)  # of sums of groups, as scales have, the last one
     times *= 1 + _COLUMN * min(columns, _MOST_COLUMNS)
     return times * (1 + _STEP * log2(max(1.0, found.steps))) * (1 + _THIN * max(0.0, _ENOUGH / held - 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mugraph.ir.halves import STEP, is_half
 from mugraph.ir.tensors import Sizes, Tensor
 
 SECTOR, LINE = 32, 128
@@ -13,11 +14,12 @@ SECTOR, LINE = 32, 128
 def innermost(tensor: Tensor, sizes: Sizes) -> tuple[str, ...]:
     """Axes, the innermost first, whose elements lie in memory without gaps. There are none if the innermost axis has
     gaps, or if a window reads the tensor."""
-    if tensor.windows:
+    half = is_half(tensor)  # what lies between its elements is the other half's
+    if tensor.windows and not half:
         return ()
     steps = tensor.axis_strides(sizes)
     found: list[str] = []
-    elements = 1
+    elements = STEP if half else 1
     for axis in sorted(tensor.axes, key=lambda axis: steps[axis]):
         if sizes[axis] == 1 or not steps[axis]:
             continue

@@ -9,6 +9,7 @@ from math import ceil, prod
 
 from mugraph.ir.block import PRECISIONS, TF32, BlockGraph, Loop, Precision, Schedule
 from mugraph.ir.dtypes import COMPUTED, ITEMSIZE
+from mugraph.ir.halves import STEP, are_halves, is_half
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.packing import Packs, held, pack_violations, packs
 from mugraph.ir.tensors import Sizes, Tensor
@@ -178,6 +179,8 @@ class Shape:
         for other in (self.block.tensor(op.tensor) for op in self.block.ops if op.kind is Kind.LOAD):
             if other is tensor:
                 is_later = True
+            elif are_halves(tensor, other):
+                continue
             elif tensor.is_within(other) and not (is_later and other.is_within(tensor)):
                 return True
         return False
@@ -244,7 +247,9 @@ class Shape:
 
     def whole(self, op: Op) -> int:
         """Bytes of the tensor that is loaded or stored."""
-        return self.itemsize[op.tensor] * prod(self.block.tensor(op.tensor).shape(self.sizes))
+        tensor = self.block.tensor(op.tensor)
+        elements = prod(tensor.shape(self.sizes))
+        return self.itemsize[op.tensor] * (elements // STEP if is_half(tensor) else elements)
 
     def moved(self, tiles: Tiles, op: Op) -> int:
         """Elements of a tile that is loaded or stored, without what pads it."""
@@ -384,6 +389,8 @@ class Shape:
 
 def _is_scattered(tensor: Tensor, sizes: Sizes) -> bool:
     """Is its innermost dimension in memory read through a window?"""
+    if is_half(tensor):
+        return False
     return any(sizes[axis] > 1 and tensor.strides[window.dim] == 1 for window in tensor.windows
                for axis in tensor.dims[window.dim])  # fmt: skip
 

@@ -44,7 +44,8 @@ typedef struct {
     stream_asker stream;
     uint64_t time;                  /* of the dictionaries, when nobody watched */
     int valid;
-    int given, making, scratch, read[MOST]; /* scratch: whether the last that is made is; read: parameters by kernels */
+    int given, making, scratch;     /* scratch: whether the last that is made is */
+    int read[MOST];                 /* parameters: 0: by no kernel, 1: at multiples of 16 bytes, 2: at any address */
     int kernels, results, result[MOST];
     Kernel *kernel;
     PyObject *spare;                /* scratch of the last call, on the stream it was for */
@@ -135,7 +136,7 @@ static int launch_on(Launch *one, PyObject *const *given, PyObject **result) {
     for (int i = 0; i < one->given; i++) {
         if (!one->read[i]) continue;
         if (address(given[i], &places[i])) return -1;
-        if (places[i] & 15) return 0;
+        if (one->read[i] == 1 && places[i] & 15) return 0;
     }
     if ((is = watched_now(one))) {
         if (is < 0 && !PyErr_ExceptionMatches(PyExc_AttributeError)) return -1;
@@ -201,7 +202,7 @@ static int kernel_of(PyObject *row, int places, Kernel *kernel) {
 }
 
 /* Launch(objects, device, (launches, launches early, asks whether a stream is captured, which device and stream are
-   current), whether the last that is made is scratch, which parameters kernels read, kernels, results). objects: as in
+   current), whether the last that is made is scratch, how kernels read parameters, kernels, results). objects: as in
    held; results: which of what is made */
 static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
     PyObject *objects, *read, *kernels, *results;
@@ -243,7 +244,14 @@ static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
     one->scratch = scratch;
     one->kernels = (int)PyTuple_GET_SIZE(kernels);
     one->results = (int)wanted;
-    for (int i = 0; i < one->given; i++) one->read[i] = PyObject_IsTrue(PyTuple_GET_ITEM(read, i)) > 0;
+    for (int i = 0; i < one->given; i++) {
+        long way = PyLong_AsLong(PyTuple_GET_ITEM(read, i));
+        if (way < 0 || way > 2) {
+            if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "a parameter is read in one of three ways");
+            goto failed;
+        }
+        one->read[i] = (int)way;
+    }
     for (int i = 0; i < one->results; i++) {
         long at = PyLong_AsLong(PyTuple_GET_ITEM(results, i));
         if (at < 0 || at >= making - scratch) {
