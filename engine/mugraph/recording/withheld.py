@@ -14,7 +14,7 @@ import msgspec
 from mugraph.ir.region import Region, Trace
 from mugraph.ir.shares import Share
 from mugraph.recording.memory import Seen
-from mugraph.recording.misfits import GRADIENT, misfits, unknown
+from mugraph.recording.misfits import GRADIENT, misfits, part_inside, unknown
 from mugraph.recording.shown import MANY
 from mugraph.recording.size_ranges import alike
 from mugraph.trace.syntax.definitions import definitions
@@ -88,13 +88,20 @@ def fitted(
     found = Fitting()
     for call, why in zip(calls, _refusals(region, calls, bound, others, gpu), strict=True):
         count = max(call.call.calls, 1)
-        many = [name for name, number in call.call.numbers.items() if number is None]
+        ranged = region.dynamic.arguments.keys() if region.dynamic is not None else frozenset[str]()
+        many = [name for name, number in call.call.numbers.items() if number is None and name not in ranged]
         if why is None and count > 1 and many and unknown(region, call, bound):
             # what the function has made may depend on the number: of these calls, the one that was traced fits
             found.of_calls += count - 1
             found.of_seconds += call.call.seconds * (count - 1) / count
             found.others[f"{', '.join(many)} is {MANY}"] += count - 1
-            call, count = _one_of(call, count), 1
+            call, count = _some_of(call, 1), 1
+        elif why is None and (inside := part_inside(region, call)) < 1:
+            few = round(count * (1 - inside))
+            found.of_calls += few
+            found.of_seconds += call.call.seconds * few / count
+            found.others["a whole number is outside of the range"] += few
+            call, count = _some_of(call, count - few), count - few
         found.of_calls += count
         found.of_seconds += call.call.seconds
         if why is None:
@@ -117,14 +124,16 @@ def _refusals(
             why = "another kernel for this code is asked first"
         elif why is None and unknown(region, call, bound):
             first = first if first is not None else given
-            if given != first and not alike(given, first, region.dynamic.ranges if region.dynamic else ()):
+            if given != first and not alike(given, first, region.dynamic):
                 why = f"the arguments are others ({', '.join(_others(given, first))})"
         found.append(why)
     return found
 
 
-def _one_of(call: Seen, count: int) -> Seen:
-    return replace(call, call=msgspec.structs.replace(call.call, calls=1, seconds=call.call.seconds / count))
+def _some_of(call: Seen, count: int) -> Seen:
+    """So many of the calls."""
+    seconds = call.call.seconds * count / max(call.call.calls, 1)
+    return replace(call, call=msgspec.structs.replace(call.call, calls=count, seconds=seconds))
 
 
 def _others(arguments: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:

@@ -40,6 +40,8 @@ class _Dynamic(msgspec.Struct):
     strides: dict[int, tuple[Product, ...]]
     calls: list[_Call]
     others: tuple[SizeRange, ...] = ()
+    numbers: dict[str, Product] = {}
+    arguments: dict[str, Product] = {}
 
 
 class _Region(msgspec.Struct):
@@ -121,14 +123,15 @@ def _encode_dynamic(size: DynamicSize | None) -> _Dynamic | None:
     if size is None:
         return None
     calls = [_encode_call(call) for call in size.calls]
-    return _Dynamic(size.range, dict(size.shapes), dict(size.strides), calls, size.others)
+    numbers, arguments = dict(size.numbers), dict(size.arguments)
+    return _Dynamic(size.range, dict(size.shapes), dict(size.strides), calls, size.others, numbers, arguments)
 
 
 def _decode_dynamic(size: _Dynamic | None) -> DynamicSize | None:
     if size is None:
         return None
     calls = tuple(_decode_call(call) for call in size.calls)
-    return DynamicSize(size.range, size.shapes, size.strides, calls, size.others)
+    return DynamicSize(size.range, size.shapes, size.strides, calls, size.others, size.numbers, size.arguments)
 
 
 def trace_to_json(trace: Trace) -> bytes:

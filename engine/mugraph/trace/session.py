@@ -16,7 +16,7 @@ from types import CodeType
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from mugraph.ir.ranges import Take, takes
+from mugraph.ir.ranges import Product, Take, takes
 from mugraph.ir.region import Region, Status, Trace
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.regions.check import check_found
@@ -205,18 +205,23 @@ class Session:
                 self.ran.add(scope.name_of(activation))
 
 
-def _decisions(session: Session, chosen: Mapping[str, Entry]) -> dict[str, str | None]:
-    """Functions with ranges -> why they do not do the same at all sizes; None where they do."""
-    from mugraph.trace.run.unknown_size import decided_at  # sympy is slow to import
+def _decisions(
+    session: Session, chosen: Mapping[str, Entry]
+) -> tuple[dict[str, str | None], dict[str, Mapping[str, Product]]]:
+    """Functions with ranges -> why they do not do the same at all sizes; None where they do. And the whole numbers
+    among their arguments that vary, with what each is."""
+    from mugraph.trace.run.unknown_size import decided_at, varying_numbers  # sympy is slow to import
 
     every = takes([size for entry in chosen.values() for size in entry.sizes])
     others = [(take, {one.function: one for one in _definitions(session, take).entries}) for take in every]
     found: dict[str, str | None] = {}
+    numbers: dict[str, Mapping[str, Product]] = {}
     for function, entry in chosen.items():
         points = [({one.name: take(one) for one in entry.sizes}, of[function]) for take, of in others if function in of]
         if entry.sizes:
             found[function] = decided_at(entry, points, session.places)
-    return found
+            numbers[function] = varying_numbers(entry, points)
+    return found, numbers
 
 
 def _definitions(session: Session, pick: Take) -> Definitions:
@@ -255,7 +260,7 @@ def trace_request(request: Request) -> Trace:
         chosen = {entry.function: entry for entry in wanted or definitions.entries}
         taken = takes([one for sizes in ranges.values() if len(sizes) > 1 for one in sizes])
         samples = [_at(session, chosen.keys(), take) for take in taken]
-        regions = with_ranges(regions, samples, taken, ranges, _decisions(session, chosen))
+        regions = with_ranges(regions, samples, taken, ranges, *_decisions(session, chosen))
     if request.check:
         session.errors.extend(check_found(partition))
     regions.extend(needs_shapes(lack) for lack in definitions.missing if lack.function not in session.ran)

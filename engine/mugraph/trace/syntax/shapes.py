@@ -126,13 +126,14 @@ def _named(keywords: Mapping[str, ast.expr], sizes: Mapping[str, int]) -> frozen
 
 
 def _with_sums(keywords: Mapping[str, ast.expr], sizes: Mapping[str, int]) -> dict[str, int]:
-    """The sizes, and those that are computed from them: `s=t0 + t`."""
+    """The sizes, and those that are computed from them: `s=t0 + t`, or another name of one: `start=t0`."""
     found = dict(sizes)
     while True:
         more: dict[str, int] = {}
         for name, value in keywords.items():
             names = [node.id for node in ast.walk(value) if isinstance(node, ast.Name)]
-            if name in found or not isinstance(value, ast.BinOp) or not names or not found.keys() >= {*names}:
+            is_of_sizes = isinstance(value, ast.BinOp | ast.Name) and names and found.keys() >= {*names}
+            if name in found or not is_of_sizes:
                 continue
             try:
                 more[name] = _size(value, found)
