@@ -133,6 +133,7 @@ class DynamicSize:
     calls:           the region's calls, with `multiple(...)` where an argument varies
     numbers:         whole numbers that the region reads, by the expressions that read them, with what each is
     arguments:       whole numbers among the arguments of the region's function, with what each is where it is called
+    recorded:        all of its arguments at the largest sizes, as a recording writes them, where they are recorded ones
     """
 
     range: SizeRange
@@ -142,6 +143,7 @@ class DynamicSize:
     others: tuple[SizeRange, ...] = ()
     numbers: Mapping[str, Product] = field(default_factory=dict[str, Product])
     arguments: Mapping[str, Product] = field(default_factory=dict[str, Product])
+    recorded: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def ranges(self) -> tuple[SizeRange, ...]:

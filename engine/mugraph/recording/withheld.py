@@ -117,7 +117,7 @@ def _refusals(
 ) -> list[str | None]:
     """Why each call is not taken; None where it is. others: calls that another region takes, by their place"""
     found: list[str | None] = []
-    first: Mapping[str, str] | None = None
+    first = (region.dynamic.recorded if region.dynamic is not None else {}) or None
     for at, call in enumerate(calls):
         why, given = next(misfits(region, call, bound, gpu=gpu), None), call.call.arguments
         if at in others:

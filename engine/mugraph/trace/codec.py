@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import msgspec
@@ -42,6 +43,7 @@ class _Dynamic(msgspec.Struct):
     others: tuple[SizeRange, ...] = ()
     numbers: dict[str, Product] = {}
     arguments: dict[str, Product] = {}
+    recorded: dict[str, str] = {}
 
 
 class _Region(msgspec.Struct):
@@ -123,15 +125,25 @@ def _encode_dynamic(size: DynamicSize | None) -> _Dynamic | None:
     if size is None:
         return None
     calls = [_encode_call(call) for call in size.calls]
-    numbers, arguments = dict(size.numbers), dict(size.arguments)
-    return _Dynamic(size.range, dict(size.shapes), dict(size.strides), calls, size.others, numbers, arguments)
+    return _Dynamic(
+        size.range,
+        dict(size.shapes),
+        dict(size.strides),
+        calls,
+        size.others,
+        dict(size.numbers),
+        dict(size.arguments),
+        dict(size.recorded),
+    )
 
 
 def _decode_dynamic(size: _Dynamic | None) -> DynamicSize | None:
     if size is None:
         return None
     calls = tuple(_decode_call(call) for call in size.calls)
-    return DynamicSize(size.range, size.shapes, size.strides, calls, size.others, size.numbers, size.arguments)
+    return DynamicSize(
+        size.range, size.shapes, size.strides, calls, size.others, size.numbers, size.arguments, size.recorded
+    )
 
 
 def trace_to_json(trace: Trace) -> bytes:

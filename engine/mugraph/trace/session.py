@@ -16,11 +16,11 @@ from types import CodeType
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from mugraph.ir.ranges import Product, Take, takes
+from mugraph.ir.ranges import Take, takes
 from mugraph.ir.region import Region, Status, Trace
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.regions.check import check_found
-from mugraph.trace.regions.dynamic import with_ranges
+from mugraph.trace.regions.dynamic import Called, with_ranges
 from mugraph.trace.regions.no_region import no_region
 from mugraph.trace.regions.partition import Partition
 from mugraph.trace.regions.scope import Scope
@@ -38,6 +38,7 @@ from mugraph.trace.run.rebuild import NotKept
 from mugraph.trace.run.recorder import Recorder
 from mugraph.trace.run.tape import Happening, Record, Tape
 from mugraph.trace.run.tape_writer import TraceTooLong
+from mugraph.trace.syntax.shapes import spec_text
 from mugraph.trace.syntax.source import Source, read_source, text_digest
 
 _log = logging.getLogger("mugraph.trace")
@@ -205,23 +206,22 @@ class Session:
                 self.ran.add(scope.name_of(activation))
 
 
-def _decisions(
-    session: Session, chosen: Mapping[str, Entry]
-) -> tuple[dict[str, str | None], dict[str, Mapping[str, Product]]]:
-    """Functions with ranges -> why they do not do the same at all sizes; None where they do. And the whole numbers
-    among their arguments that vary, with what each is."""
+def _decisions(session: Session, chosen: Mapping[str, Entry]) -> tuple[dict[str, str | None], dict[str, Called]]:
+    """Functions with ranges -> why they do not do the same at all sizes; None where they do. And what each was run
+    with."""
     from mugraph.trace.run.unknown_size import decided_at, varying_numbers  # sympy is slow to import
 
     every = takes([size for entry in chosen.values() for size in entry.sizes])
     others = [(take, {one.function: one for one in _definitions(session, take).entries}) for take in every]
     found: dict[str, str | None] = {}
-    numbers: dict[str, Mapping[str, Product]] = {}
+    called: dict[str, Called] = {}
     for function, entry in chosen.items():
         points = [({one.name: take(one) for one in entry.sizes}, of[function]) for take, of in others if function in of]
         if entry.sizes:
             found[function] = decided_at(entry, points, session.places)
-            numbers[function] = varying_numbers(entry, points)
-    return found, numbers
+            texts = {name: spec_text(spec) for name, spec in entry.arguments.items()} if entry.was_recorded else {}
+            called[function] = Called(varying_numbers(entry, points), texts)
+    return found, called
 
 
 def _definitions(session: Session, pick: Take) -> Definitions:

@@ -37,30 +37,38 @@ class Varies(Exception):
     """Why a size cannot be dynamic: one sentence's end, after "b cannot have a range: "."""
 
 
+@dataclass(frozen=True)
+class Called:
+    """What a function was run with. numbers, recorded: as `arguments` and `recorded` of DynamicSize"""
+
+    numbers: Mapping[str, Product]
+    recorded: Mapping[str, str]
+
+
 def with_ranges(
     largest: Sequence[Region],
     samples: Sequence[Sequence[Region]],
     taken: Sequence[Take],
     ranges: Mapping[str, tuple[SizeRange, ...]],
     decisions: Mapping[str, str | None],
-    arguments: Mapping[str, Mapping[str, Product]],
+    called: Mapping[str, Called],
 ) -> list[Region]:
     """The regions of the trace at the largest sizes, each with what varies in it.
 
     samples:   further traces of the file, each at the sizes that one of `taken` takes of every range
     ranges:    those of the functions that were run
     decisions: functions that were run with a range -> why they do not do the same at all sizes; None where they do
-    arguments: of functions that were run with a range, the whole numbers among the arguments, with what each is
+    called:    of functions that were run with a range, with what
     """
     found = [_of_samples(region, samples, taken, ranges) for region in largest]
-    return [_with_arguments(_undecided(region, decisions), arguments) for region in found]
+    return [_with_arguments(_undecided(region, decisions), called) for region in found]
 
 
-def _with_arguments(region: Region, arguments: Mapping[str, Mapping[str, Product]]) -> Region:
-    given = arguments.get(region.function)
-    if region.dynamic is None or not given:
+def _with_arguments(region: Region, called: Mapping[str, Called]) -> Region:
+    given = called.get(region.function)
+    if region.dynamic is None or given is None:
         return region
-    return replace(region, dynamic=replace(region.dynamic, arguments=given))
+    return replace(region, dynamic=replace(region.dynamic, arguments=given.numbers, recorded=given.recorded))
 
 
 def _undecided(region: Region, decisions: Mapping[str, str | None]) -> Region:

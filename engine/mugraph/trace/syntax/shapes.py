@@ -171,6 +171,15 @@ def parse_spec(text: str) -> Spec:
         raise BadShapes(f"cannot read the shape “{text}”; write it like f16[16, 4096]") from None
 
 
+def spec_text(spec: Spec) -> str:
+    """An argument as `parse_spec` reads it."""
+    if isinstance(spec, TensorSpec):
+        return f"{spec.dtype}[{', '.join(map(str, spec.shape))}]" if spec.shape else spec.dtype
+    if isinstance(spec, Expression):
+        return spec.text
+    return f"({', '.join(map(spec_text, spec))}{',' * (len(spec) == 1)})"
+
+
 def _spec(node: ast.expr, sizes: Mapping[str, int]) -> Spec:
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in DTYPES:
         dims = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
