@@ -84,13 +84,12 @@ def fitted(
     others: set[int] = set()
     for one in before:
         refusals = _refusals(one, calls, bound, others, gpu)
-        others |= {at for at, why in enumerate(refusals) if why is None}
+        others |= {at for at, why in enumerate(refusals) if why is None and not _one_number(one, calls[at], bound)}
     found = Fitting()
     for call, why in zip(calls, _refusals(region, calls, bound, others, gpu), strict=True):
         count = max(call.call.calls, 1)
-        ranged = region.dynamic.arguments.keys() if region.dynamic is not None else frozenset[str]()
-        many = [name for name, number in call.call.numbers.items() if number is None and name not in ranged]
-        if why is None and count > 1 and many and unknown(region, call, bound):
+        many = _one_number(region, call, bound) if why is None and count > 1 else []
+        if many:
             # what the function has made may depend on the number: of these calls, the one that was traced fits
             found.of_calls += count - 1
             found.of_seconds += call.call.seconds * (count - 1) / count
@@ -128,6 +127,14 @@ def _refusals(
                 why = f"the arguments are others ({', '.join(_others(given, first))})"
         found.append(why)
     return found
+
+
+def _one_number(region: Region, call: Seen, bound: frozenset[str]) -> list[str]:
+    """Whole numbers of which these calls have many values, where the region is for one of each: it reads what the
+    function has made before."""
+    ranged = region.dynamic.arguments.keys() if region.dynamic is not None else frozenset[str]()
+    many = [name for name, number in call.call.numbers.items() if number is None and name not in ranged]
+    return many if many and unknown(region, call, bound) else []
 
 
 def _some_of(call: Seen, count: int) -> Seen:

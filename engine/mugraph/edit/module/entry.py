@@ -26,9 +26,10 @@ from mugraph.plans.plan import RegionPlan
 from mugraph.plans.tf32 import ASKS
 
 MODULES_OWN = frozenset(
-    {"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here", "_on_default_device", "_default_type", ASKS}
+    {"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here", "_on_default_device", "_default_type", ASKS, "int"}
 )
-"""Names in guards that the kernel module defines itself; other global names are those of the user's file."""
+"""Names in guards that the kernel module defines itself, or means as Python does; other global names are those of the
+user's file."""
 
 
 def arguments(plan: RegionPlan) -> tuple[str, ...]:
