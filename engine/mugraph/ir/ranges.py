@@ -80,6 +80,10 @@ class Product:
     def at(self, point: Point) -> int:
         return self.factor * prod(point[name] for name in self.names) * prod(one.at(point) for one in self.sums)
 
+    def ends(self, ranges: Sequence[SizeRange]) -> tuple[int, int]:
+        """The least and the largest that it is."""
+        return self.at({one.name: one.least for one in ranges}), self.at({one.name: one.largest for one in ranges})
+
     def text(self, called: Mapping[str, str], *, inner: bool = False) -> str:
         """called: the sizes' variables. inner: in brackets, to stand in any expression"""
         terms = [*([str(self.factor)] if self.factor != 1 else []), *(called[name] for name in self.names)]

@@ -61,24 +61,20 @@ def part_inside(region: Region, seen: Seen) -> float:
     part, made = 1.0, region.dynamic
     for name, of in made.arguments.items() if made is not None else ():
         if made is not None and name in seen.call.spans:
-            (first, last), (least, largest) = seen.call.spans[name], _ends(made, of)
+            (first, last), (least, largest) = seen.call.spans[name], of.ends(made.ranges)
             part *= max(0, min(last, largest) - max(first, least) + 1) / (last - first + 1)
     return part
 
 
 def _outside(made: DynamicSize, of: Product, seen: Seen, name: str) -> str | None:
     """Why a whole number among the arguments is none that the region's sizes allow; None where one of its values is."""
-    least, largest = _ends(made, of)
+    least, largest = of.ends(made.ranges)
     number = seen.call.numbers.get(name)
     first, last = seen.call.spans.get(name, (least, largest)) if number is None else (number, number)
     if first <= largest and least <= last:
         return None
     has = f"{first} to {last}" if first < last else str(first)
     return f"{name} is {has}, the kernel is for {least} to {largest}"
-
-
-def _ends(made: DynamicSize, of: Product) -> tuple[int, int]:
-    return of.at({one.name: one.least for one in made.ranges}), of.at(largest_point(made.ranges))
 
 
 def _refused(guard: str, seen: Seen, bound: frozenset[str]) -> str | None:

@@ -4,14 +4,14 @@ among the arguments is a size as well: a position, up to which a cache is read."
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import prod
 
 from msgspec.structs import replace
 
-from mugraph.ir.ranges import DynamicSize, Product
+from mugraph.ir.ranges import Product, SizeRange
 from mugraph.ir.sums import Sum, sum_of
 from mugraph.recording.memory import Recorded
 from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_spec
@@ -226,15 +226,14 @@ def _differs(first: Recorded, shapes: Mapping[str, TensorSpec], other: Recorded)
     return frozenset(found)
 
 
-def alike(arguments: Mapping[str, str], others: Mapping[str, str], made: DynamicSize | None) -> bool:
-    """Whether they differ only in sizes that are in one of the ranges, in both, and in whole numbers that vary with
-    these."""
+def alike(
+    arguments: Mapping[str, str], others: Mapping[str, str], ranges: Sequence[SizeRange], free: Collection[str]
+) -> bool:
+    """Whether they differ only in sizes that are in one of the ranges, in both, and in what is free to differ."""
     one, two = _specs(arguments), _specs(others)
-    ranges = made.ranges if made is not None else ()
-    numbers = made.arguments.keys() if made is not None else frozenset[str]()
     if arguments.keys() != others.keys() or one.keys() != two.keys():
         return False
-    texts = [name for name in arguments.keys() - one.keys() if name not in numbers]
+    texts = [name for name in arguments.keys() - one.keys() if name not in free]
     if any(arguments[name] != others[name] for name in texts):
         return False
     pairs = [(one[name], two[name]) for name in one]

@@ -116,14 +116,17 @@ def _refusals(
 ) -> list[str | None]:
     """Why each call is not taken; None where it is. others: calls that another region takes, by their place"""
     found: list[str | None] = []
-    first = (region.dynamic.recorded if region.dynamic is not None else {}) or None
+    first: Mapping[str, str] | None = None
+    if region.dynamic is not None and region.dynamic.recorded:
+        first = region.dynamic.recorded
     for at, call in enumerate(calls):
         why, given = next(misfits(region, call, bound, gpu=gpu), None), call.call.arguments
         if at in others:
             why = "another kernel for this code is asked first"
         elif why is None and unknown(region, call, bound):
             first = first if first is not None else given
-            if given != first and not alike(given, first, region.dynamic):
+            ranges = region.dynamic.ranges if region.dynamic is not None else ()
+            if given != first and not alike(given, first, ranges, _free(region, call)):
                 why = f"the arguments are others ({', '.join(_others(given, first))})"
         found.append(why)
     return found
@@ -132,9 +135,21 @@ def _refusals(
 def _one_number(region: Region, call: Seen, bound: frozenset[str]) -> list[str]:
     """Whole numbers of which these calls have many values, where the region is for one of each: it reads what the
     function has made before."""
-    ranged = region.dynamic.arguments.keys() if region.dynamic is not None else frozenset[str]()
-    many = [name for name, number in call.call.numbers.items() if number is None and name not in ranged]
+    many = [name for name, number in call.call.numbers.items() if number is None]
+    many = [name for name in many if name not in _free(region, call)]
     return many if many and unknown(region, call, bound) else []
+
+
+def _free(region: Region, call: Seen) -> frozenset[str]:
+    """Whole numbers among the arguments of which the call may have any value that it has: the region has a range for
+    them, or is the same for all of these."""
+    ranged = region.dynamic.arguments.keys() if region.dynamic is not None else frozenset[str]()
+    found = set(ranged)
+    for name, (least, largest) in region.alike_for.items():
+        number = call.call.numbers.get(name)
+        first, last = call.call.spans.get(name, (0, largest + 1)) if number is None else (number, number)
+        found |= {name} if least <= first and last <= largest else set()
+    return frozenset(found)
 
 
 def _some_of(call: Seen, count: int) -> Seen:

@@ -63,6 +63,7 @@ class _Region(msgspec.Struct):
     outside: dict[str, str]
     called: tuple[str, ...]
     dynamic: _Dynamic | None = None
+    alike_for: dict[str, tuple[int, int]] = {}
 
 
 class _Trace(msgspec.Struct):
@@ -165,6 +166,7 @@ def trace_to_json(trace: Trace) -> bytes:
             status=region.status,
             reason=region.reason,
             dynamic=_encode_dynamic(region.dynamic),
+            alike_for=dict(region.alike_for),
         )
         for region in trace.regions
     ]
@@ -196,6 +198,7 @@ def trace_from_json(data: bytes) -> Trace:
             status=region.status,
             reason=region.reason,
             dynamic=_decode_dynamic(region.dynamic),
+            alike_for=region.alike_for,
         )
         for region in wire.regions
     )

@@ -220,7 +220,8 @@ def _decisions(session: Session, chosen: Mapping[str, Entry]) -> tuple[dict[str,
         if entry.sizes:
             found[function] = decided_at(entry, points, session.places)
             texts = {name: spec_text(spec) for name, spec in entry.arguments.items()} if entry.was_recorded else {}
-            called[function] = Called(varying_numbers(entry, points), texts)
+            numbers = varying_numbers(entry, points)
+            called[function] = Called(numbers, texts, {name: of.ends(entry.sizes) for name, of in numbers.items()})
     return found, called
 
 

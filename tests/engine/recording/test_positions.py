@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 from mugraph.ir.region import Region
 from mugraph.recording.memory import Recorded, recorded
+from mugraph.recording.runs import Runs
 from mugraph.recording.size_ranges import ranged, several
+from mugraph.recording.ways import with_way
+from mugraph.recording.withheld import Bindings, fitted
 from mugraph.trace.syntax.shapes import Expression, parse_description
 from mugraph.trace.tracer import trace_file
 from mugraph.units.ranged import ranged_units
@@ -160,6 +163,31 @@ def test_a_number_that_is_more_than_a_size_is_told(tmp_path: Path, code: str, sa
         assert any(said in reason for reason in reasons), reasons
     else:
         assert said in (region.reason or "")
+
+
+def test_code_that_a_number_does_not_change_is_counted_for_all_its_values(
+    tmp_path: Path, record: Callable[..., object]
+) -> None:
+    path = tmp_path / "block.py"
+    text = (
+        "import torch\n\n\ndef block(x, cache, start):\n    y = x + cache[:, :start].sum(1, keepdim=True)\n"
+        "    return torch.softmax(y.sigmoid() * 2, -1)\n\n\n"
+        "if __name__ == '__main__':\n    for start in range(1, 61):\n"
+        "        block(torch.ones(2, 1, 64), torch.ones(2, 64, 64), start)\n"
+    )
+    path.write_text(text)
+    record(sys.executable, "block.py")
+    runs = Runs.of(path, text)
+    trace = trace_file(path, recorded_shapes=runs.shapes, pictures=runs.pictures)
+    for way in runs.ways:
+        more = trace_file(path, recorded_shapes=way.recorded_shapes, pictures=way.pictures)
+        trace = with_way(trace, more, runs.calls, text, ranged_only=bool(way.comments))
+    after = [one for one in trace.regions if one.status is None and "softmax" in one.text and "cache" not in one.text]
+    assert all(one.alike_for == {"start": (1, 60)} for one in after)
+    whole = [one for one in trace.regions if one.dynamic is not None]
+    counted = [fitted(one, runs.calls["block"], Bindings(text).before(one)).calls for one in [*after, *whole]]
+    assert counted
+    assert max(counted) == 60
 
 
 def test_its_kernels_take_the_calls(tmp_path: Path) -> None:

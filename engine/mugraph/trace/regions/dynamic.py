@@ -39,10 +39,12 @@ class Varies(Exception):
 
 @dataclass(frozen=True)
 class Called:
-    """What a function was run with. numbers, recorded: as `arguments` and `recorded` of DynamicSize"""
+    """What a function was run with. numbers, recorded: as `arguments` and `recorded` of DynamicSize. ends: of the
+    numbers, the least and the largest"""
 
     numbers: Mapping[str, Product]
     recorded: Mapping[str, str]
+    ends: Mapping[str, tuple[int, int]]
 
 
 def with_ranges(
@@ -66,8 +68,10 @@ def with_ranges(
 
 def _with_arguments(region: Region, called: Mapping[str, Called]) -> Region:
     given = called.get(region.function)
-    if region.dynamic is None or given is None:
+    if given is None or region.status is not None:
         return region
+    if region.dynamic is None:
+        return replace(region, alike_for=given.ends)
     return replace(region, dynamic=replace(region.dynamic, arguments=given.numbers, recorded=given.recorded))
 
 
