@@ -39,12 +39,14 @@ def test_ranges_come_first_then_sizes_in_turn() -> None:
     assert found == [
         ("gated_mlp", RANGE),
         ("qknorm_attention", RANGE),
-        ("gated_mlp", "b=1"),
-        ("qknorm_attention", "t=1, s=1"),
+        ("gated_mlp", "b=64"),
+        ("qknorm_attention", "t=100, s=3000"),
         ("gated_mlp", "b=256"),
         ("qknorm_attention", "t=256, s=4096"),
     ]
-    assert len(tasks([*PROGRAMS.values()], 12)) == 5 + 60
+    every = tasks([*PROGRAMS.values()], 12)
+    assert len({(program.name, size) for program, size in every}) == 5 + 60
+    assert {size for _, size in every[-5:]} >= {"n=1", "t=1", "b=1"}
 
 
 def case(size: int, us: float, *, offered: bool = True) -> Case:
@@ -57,7 +59,9 @@ def test_rows_say_what_is_not_there() -> None:
         (MLP, "b=1"): Made("improved", "", "text", "f", [case(1, 9.0)]),
         (MLP, "b=256"): Made("failed", "not done in 150 s"),
     }
-    one, other = rows_of(MLP, made, estimated)
+    made[MLP, RANGE].cases.append(case(2, 12.0))
+    one, two, other = rows_of(MLP, made, estimated)
+    assert (two.ranged_us, two.alone_us, two.why) == (12.0, None, "alone: not begun")
     assert (one.size, one.ranged_us, one.alone_us, one.code_us, one.runs_us) == ("b=1", 10.0, 9.0, 20.0, 10.0)
     assert one.of_alone == pytest.approx(0.9)
     assert (other.size, other.alone_us, other.runs_us, other.why) == ("b=256", None, 20.0, "alone: not done in 150 s")
@@ -107,6 +111,7 @@ def test_by_estimate(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["source"] == "estimated"
-    assert [row["size"] for row in found["rows"]] == [label(MLP.points[0]), label(MLP.points[-1])]
-    assert all(row["ranged_us"] and row["alone_us"] and row["code_us"] for row in found["rows"])
+    assert [row["size"] for row in found["rows"]] == [label(point) for point in MLP.points]
+    assert all(row["ranged_us"] and row["code_us"] for row in found["rows"])
+    assert sum(row["alone_us"] is not None for row in found["rows"]) == 2
     ElementTree.parse(tmp_path / "found.svg")

@@ -9,6 +9,7 @@ begins when the seconds of --limit are near their end, and what is left is said.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ from mugraph.research.ranged.curves import curves
 from mugraph.research.ranged.made import Case, Made
 from mugraph.research.ranged.programs import PROGRAMS, Program, label
 from mugraph.research.ranged.rows import Found, Row, table
+from mugraph.sharing import environment
 from mugraph.store.keys import versions
 from mugraph.tune.device import UnknownTarget, detect, resolve
 from mugraph.tune.measure import METHOD, Measurer
@@ -34,7 +36,7 @@ from mugraph.tune.messages import Agreed, Subject
 from mugraph.tune.statistics import Summary
 
 RANGE = "range"
-_FINDING = 0.75
+_FINDING = 0.6
 """Part of the seconds in which something may be found and tuned; the rest is for the comparison."""
 _ESTIMATED_FOR = "h200"
 
@@ -43,20 +45,23 @@ Task = tuple[Program, str]
 
 
 def tasks(programs: Sequence[Program], sizes: int) -> list[Task]:
-    """The ranges first, then a size of each program in turn: what is cut short lacks the same of each. sizes: so many
-    of each program, evenly spread"""
-    wanted = {one.name: _spread(one.points, sizes) for one in programs}
+    """The ranges first, then a size of each program in turn, sizes far from one another first: what is cut short lacks
+    as many of each. sizes: so many of each program"""
+    wanted = {one.name: _spread(one.points)[:sizes] for one in programs}
     turns = zip_longest(*([(one, label(point)) for point in wanted[one.name]] for one in programs))
     return [*((one, RANGE) for one in programs), *(task for turn in turns for task in turn if task is not None)]
 
 
-def _spread(points: Sequence[Point], count: int) -> list[Point]:
-    last = len(points) - 1
-    return [points[at] for at in sorted({round(n * last / max(1, count - 1)) for n in range(count)})]
+def _spread(points: Sequence[Point]) -> list[Point]:
+    """By the digits of their numbers, backwards; the first, which is the least, comes last."""
+    digits = len(points).bit_length()
+    order = sorted(range(len(points)), key=lambda at: int(f"{at:0{digits}b}"[::-1], 2), reverse=True)
+    return [points[at] for at in order]
 
 
 def found_one(task: Task, folder: Path, target: str, given: argparse.Namespace) -> tuple[Made, float]:
-    """And the seconds that it took. A process that fails is one that found nothing."""
+    """And the seconds that it took. A process that fails is one that found nothing. folder: has the locks as well, by
+    which those side by side take turns on the device"""
     program, size = task
     points = [point for point in program.points if size in (RANGE, label(point))]
     name = f"{program.name}_{size.replace('=', '').replace(', ', '_')}"
@@ -66,11 +71,14 @@ def found_one(task: Task, folder: Path, target: str, given: argparse.Namespace) 
     command += ["--points", msgspec.json.encode(points).decode(), "--trials", str(given.trials)]
     command += ["--seconds", str(given.seconds * (2 if size == RANGE else 1))]
     command += ["--by-estimate"] if given.by_estimate else []
-    began = time.monotonic()
+    began, around = time.monotonic(), {**os.environ, **environment(given.jobs, folder)}
+    patience = given.patience * (2 if size == RANGE else 1)
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=given.patience, stdin=subprocess.DEVNULL)
+        ran = subprocess.run(
+            command, capture_output=True, text=True, timeout=patience, stdin=subprocess.DEVNULL, env=around
+        )
     except subprocess.TimeoutExpired:
-        return Made("failed", f"not done in {given.patience:.0f} s"), time.monotonic() - began
+        return Made("failed", f"not done in {patience:.0f} s"), time.monotonic() - began
     took = time.monotonic() - began
     if ran.returncode or not out.exists():
         return Made("failed", (ran.stderr.strip().splitlines() or [f"status {ran.returncode}"])[-1]), took
@@ -99,20 +107,19 @@ def rows_of(
     made: Mapping[Task, Made],
     times: Callable[[Case | None, Made | None, Case | None, Made | None], Row],
 ) -> list[Row]:
-    """Of the sizes for which one was found alone. times: of a case of the range, and of one size"""
+    """Of the sizes at which something was found. times: of a case of the range, and of one size"""
     rows: list[Row] = []
     ranged = made.get((program, RANGE))
     for point in program.points:
         alone = made.get((program, label(point)))
-        if alone is None:
-            continue
         of_range = next((case for case in ranged.cases if case.point == dict(point)), None) if ranged else None
-        row = times(of_range, ranged, next(iter(alone.cases), None), alone)
+        if alone is None and of_range is None:
+            continue
+        row = times(of_range, ranged, next(iter(alone.cases), None) if alone is not None else None, alone)
         row.program, row.size = program.name, label(point)
         no_range = "the range was not begun" if ranged is None else ranged.reason if ranged.module is None else ""
-        why = [no_range]
-        why += [f"alone: {alone.reason}"] if alone.module is None else []
-        row.why = "; ".join(filter(None, [*why, row.why]))
+        no_size = "not begun" if alone is None else alone.reason if alone.module is None else ""
+        row.why = "; ".join(filter(None, [no_range, no_size and f"alone: {no_size}", row.why]))
         rows.append(row)
     return rows
 
@@ -216,7 +223,7 @@ def arguments_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--sizes", type=int, default=12, help="of each program, at most")
     parser.add_argument("--trials", type=int, default=16, help="kernels that are measured for a search unit, at most")
     parser.add_argument("--seconds", type=float, default=4.0, help="of search for a size; twice as many for a range")
-    parser.add_argument("--patience", type=float, default=150.0, help="seconds after which one program is given up")
+    parser.add_argument("--patience", type=float, default=120.0, help="seconds for a size; twice as many for a range")
     parser.add_argument("--jobs", type=int, default=6, help="programs that are found and tuned side by side")
     parser.add_argument("--limit", type=float, default=420.0, help="seconds of it all")
     parser.add_argument("--by-estimate", action="store_true", help="nothing is measured; needs no GPU")

@@ -107,6 +107,7 @@ def main(arguments: Sequence[str]) -> int:
         peers=("eager",),
         trials=given.trials,
         measure=not given.by_estimate,
+        overlap=False,  # no kernel for a range starts early either
         recorded=False,
     )
     points = msgspec.json.decode(given.points, type=list[dict[str, int]])
