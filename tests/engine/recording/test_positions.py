@@ -8,16 +8,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mugraph.ir.region import Region
+from mugraph.ir.region import Region, Trace
 from mugraph.recording.memory import Recorded, recorded
 from mugraph.recording.runs import Runs
 from mugraph.recording.size_ranges import ranged, several
 from mugraph.recording.ways import with_way
 from mugraph.recording.withheld import Bindings, fitted
-from mugraph.trace.syntax.shapes import Expression, parse_description
+from mugraph.trace.codec import trace_from_json, trace_to_json
+from mugraph.trace.syntax.shapes import Expression, parse_description, parse_spec, spec_text
 from mugraph.trace.tracer import trace_file
 from mugraph.units.ranged import ranged_units
 
@@ -116,6 +118,21 @@ def test_the_span_of_a_number_with_many_values(tmp_path: Path, record: Callable[
     record(sys.executable, "scores.py")
     [many] = [one for one in recorded(path)["scores"] if one.numbers["n"] is None]
     assert many.spans == {"n": (3 * 8 + 1, 3 * 99 + 1)}
+
+
+@pytest.mark.parametrize("text", ["f16[4, 8]", "c64[1, 32]", "i64", "(f32[2], None)", "(f32[2],)", "3", "'sum'"])
+def test_an_argument_as_text_is_read_again(text: str) -> None:
+    assert spec_text(parse_spec(text)) == text
+
+
+def test_a_trace_keeps_what_it_says_of_numbers(tmp_path: Path) -> None:
+    region = region_of(tmp_path, ATTEND)
+    assert region.dynamic is not None
+    assert region.dynamic.arguments["n"].ends(region.dynamic.ranges) == (1, 40)
+    kept = Trace("code.py", (replace(region, alike_for={"n": (1, 40)}),))
+    (again,) = trace_from_json(trace_to_json(kept)).regions
+    assert again == region
+    assert again.alike_for == {"n": (1, 40)}
 
 
 def region_of(tmp_path: Path, code: str) -> Region:
