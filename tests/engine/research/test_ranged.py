@@ -16,6 +16,7 @@ from mugraph.research.ranged.made import Case, Made
 from mugraph.research.ranged.programs import PROGRAMS, label
 from mugraph.research.ranged.rows import Row, geometric, summaries, table
 from mugraph.trace.syntax.shapes import comment_text, parse_description
+from mugraph.tune.messages import InputSpec
 
 MLP = PROGRAMS["gated_mlp"]
 
@@ -51,6 +52,15 @@ def test_ranges_come_first_then_sizes_in_turn() -> None:
 
 def case(size: int, us: float, *, offered: bool = True) -> Case:
     return Case({"b": size}, [], "", offered, us, 20.0)
+
+
+def test_cases_of_the_same_tensors() -> None:
+    def of(shape: tuple[int, ...], strides: tuple[int, ...], dtype: str = "f16") -> Case:
+        return Case({"t": 4}, [InputSpec(shape, strides, dtype)], "", True, 1.0, 1.0)
+
+    assert command.is_same(of((1, 4, 8), (4096, 8, 1)), of((1, 4, 8), (32, 8, 1)))
+    assert not command.is_same(of((2, 4, 8), (4096, 8, 1)), of((2, 4, 8), (32, 8, 1)))
+    assert not command.is_same(of((4, 8), (8, 1)), of((4, 8), (8, 1), "bf16"))
 
 
 def test_rows_say_what_is_not_there() -> None:

@@ -32,7 +32,7 @@ from mugraph.sharing import environment
 from mugraph.store.keys import versions
 from mugraph.tune.device import UnknownTarget, detect, resolve
 from mugraph.tune.measure import METHOD, Measurer
-from mugraph.tune.messages import Agreed, Subject
+from mugraph.tune.messages import Agreed, InputSpec, Subject
 from mugraph.tune.statistics import Summary
 
 RANGE = "range"
@@ -144,7 +144,7 @@ def measured(measurer: Measurer, one: Case | None, ranged: Made | None, other: C
     code = Subject("code", known.code, "plain")
     subjects = [code]
     for name, case, found in ((RANGE, one, ranged), ("alone", other, alone)):
-        if case is not None and found is not None and found.module is not None and _same(case, known):
+        if case is not None and found is not None and found.module is not None and is_same(case, known):
             subjects.append(Subject(name, found.module, found.function))
     right = {each.name: _agrees(measurer, each, code, known) for each in subjects[1:]}
     results = measurer.compare(subjects, known.inputs)
@@ -162,10 +162,14 @@ def measured(measurer: Measurer, one: Case | None, ranged: Made | None, other: C
     )
 
 
-def _same(one: Case, other: Case) -> bool:
-    """Both take the same tensors."""
-    pairs = [[(each.shape, each.strides, each.dtype) for each in case.inputs] for case in (one, other)]
+def is_same(one: Case, other: Case) -> bool:
+    """Both take the same tensors. The stride of a dimension of size 1 addresses nothing."""
+    pairs = [[(each.shape, each.dtype, _addressing(each)) for each in case.inputs] for case in (one, other)]
     return pairs[0] == pairs[1]
+
+
+def _addressing(one: InputSpec) -> list[int]:
+    return [stride for size, stride in zip(one.shape, one.strides, strict=True) if size != 1]
 
 
 def _agrees(measurer: Measurer, one: Subject, code: Subject, case: Case) -> bool:
