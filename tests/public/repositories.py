@@ -1,6 +1,7 @@
 """Public repositories, as a user has them: recorded, optimized, applied, run with their kernels, reverted. A table.
 
-    python -m tests.public.repositories CLONES [NAMES] [--work FOLDER] [--packages FOLDER] [--budget SECONDS] [--loops]
+    python -m tests.public.repositories CLONES [NAMES] [--work FOLDER] [--packages FOLDER] [--budget SECONDS]
+                                       [--file-budget SECONDS] [--loops]
 
 With --loops the language models make longer texts (drivers/loop_*.py), in which sizes grow.
 
@@ -28,6 +29,8 @@ from mugraph.edit.source.record import read_record
 DRIVERS = Path(__file__).parent / "drivers"
 STUBS = Path(__file__).parent / "stubs"
 """Packages that are imported and not needed, for where they are not installed."""
+ENGINE = [Path(one) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+"""Where mugraph itself is, if it is not the one that is installed."""
 CHILD = Path(__file__).parent / "compare_child.py"
 REPOSITORIES = {
     "nanoGPT": ("model.py",),
@@ -100,12 +103,20 @@ class Failed(Exception):
 
 class Trial:
     def __init__(
-        self, name: str, clone: Path, work: Path, packages: Path | None, budget: float, *, loops: bool = False
+        self,
+        name: str,
+        clone: Path,
+        work: Path,
+        packages: Path | None,
+        budget: float,
+        *,
+        loops: bool = False,
+        file_budget: float | None = None,
     ) -> None:
         self.name = name
         self.folder = work / name
         self.notes = work / f"{name}.notes"
-        self.budget = budget
+        self.budget, self.file_budget = budget, file_budget
         self.parts: dict[str, float] = {}
         self.driver = DRIVERS / f"{'loop' if loops else 'run'}_{name.replace('-', '_')}.py"
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -113,7 +124,7 @@ class Trial:
         self.notes.mkdir(parents=True)
         shutil.copytree(clone, self.folder, symlinks=True, ignore=shutil.ignore_patterns(".git", "__pycache__"))
         self.original = digests(self.folder)
-        paths = [self.folder, DRIVERS, *([packages] if packages is not None else []), STUBS]
+        paths = [self.folder, DRIVERS, *([packages] if packages is not None else []), STUBS, *ENGINE]
         self.around = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, paths)),
@@ -160,6 +171,7 @@ class Trial:
         """How many regions were written."""
         step = f"optimize {file.replace('/', '-')}"
         options = ["--apply", "--json", "--no-measure", "--target", "h100", "--budget", str(self.budget)]
+        options += ["--file-budget", str(self.file_budget)] if self.file_budget is not None else []
         document: Any = json.loads(self.mugraph(step, "optimize", file, *options))
         for region in document["regions"]:
             speedup = region.get("timing", {}).get("speedup")
@@ -219,6 +231,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("public-trial"))
     parser.add_argument("--packages", type=Path)
     parser.add_argument("--budget", type=float, default=5.0)
+    parser.add_argument("--file-budget", type=float, help="seconds for a whole file, as `mugraph optimize` takes them")
     parser.add_argument("--loops", action="store_true", help="the decoding loops of language models")
     given = parser.parse_args()
     rows: list[Row] = []
@@ -227,7 +240,8 @@ def main() -> None:
         if not clone.is_dir():
             print(f"  {name}: not in {given.clones}", file=sys.stderr)
             continue
-        trial = Trial(name, clone.resolve(), given.work.resolve(), given.packages, given.budget, loops=given.loops)
+        more = {"loops": given.loops, "file_budget": given.file_budget}
+        trial = Trial(name, clone.resolve(), given.work.resolve(), given.packages, given.budget, **more)
         row = trial.row()
         rows.append(row)
         print(f"{name}\n" + "\n".join(f"  {said}" for said in row.said), flush=True)

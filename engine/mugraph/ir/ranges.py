@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 
@@ -80,6 +80,10 @@ class Product:
     def at(self, point: Point) -> int:
         return self.factor * prod(point[name] for name in self.names) * prod(one.at(point) for one in self.sums)
 
+    def ends(self, ranges: Sequence[SizeRange]) -> tuple[int, int]:
+        """The least and the largest that it is."""
+        return self.at({one.name: one.least for one in ranges}), self.at({one.name: one.largest for one in ranges})
+
     def text(self, called: Mapping[str, str], *, inner: bool = False) -> str:
         """called: the sizes' variables. inner: in brackets, to stand in any expression"""
         terms = [*([str(self.factor)] if self.factor != 1 else []), *(called[name] for name in self.names)]
@@ -131,6 +135,9 @@ class DynamicSize:
     others:          ranges of further sizes
     shapes, strides: value number -> what each dimension is a product of; values of which nothing varies are left out
     calls:           the region's calls, with `multiple(...)` where an argument varies
+    numbers:         whole numbers that the region reads, by the expressions that read them, with what each is
+    arguments:       whole numbers among the arguments of the region's function, with what each is where it is called
+    recorded:        all of its arguments at the largest sizes, as a recording writes them, where they are recorded ones
     """
 
     range: SizeRange
@@ -138,6 +145,9 @@ class DynamicSize:
     strides: Mapping[int, tuple[Product, ...]] = field(default_factory=dict[int, tuple[Product, ...]])
     calls: tuple[Call, ...] = ()
     others: tuple[SizeRange, ...] = ()
+    numbers: Mapping[str, Product] = field(default_factory=dict[str, Product])
+    arguments: Mapping[str, Product] = field(default_factory=dict[str, Product])
+    recorded: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def ranges(self) -> tuple[SizeRange, ...]:
@@ -169,7 +179,7 @@ class DynamicSize:
         made = {call.outputs for call in other.calls}
         kept = (call for call in self.calls if call.outputs not in made)
         shapes, strides = {**self.shapes, **other.shapes}, {**self.strides, **other.strides}
-        return DynamicSize(self.range, shapes, strides, (*kept, *other.calls), self.others)
+        return replace(self, shapes=shapes, strides=strides, calls=(*kept, *other.calls))
 
 
 Take = Callable[[SizeRange], int]

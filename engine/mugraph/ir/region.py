@@ -84,6 +84,8 @@ class Region:
     status:    None for a region to be searched; else why not ("needs-shapes", "unsupported", "failed") with reason
     dynamic:   what varies with a size that was declared with a range; all else here has the largest
     turned:    operands of convolutions that are computed channels last: copies that the user's code does not make
+    alike_for: whole numbers among its function's arguments, with the least and the largest for which it was traced and
+               found to be the same
     """
 
     function: str
@@ -105,6 +107,7 @@ class Region:
     called: tuple[str, ...] = ()
     relaid: Relaid | None = None
     turned: frozenset[int] = frozenset()
+    alike_for: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"], compare=False)
 
     @property
     def as_made(self) -> Region:

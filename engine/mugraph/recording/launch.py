@@ -59,6 +59,7 @@ class _Line(msgspec.Struct, tag_field="is", tag="set"):
     seconds: tuple[float, float, float, int, float]
     structure: str = ""
     numbers: dict[str, int | None] = {}
+    spans: dict[str, tuple[int, int]] = {}
     picture: Picture | None = None
 
 
@@ -174,6 +175,7 @@ def _function(processes: list[list[_Line]], objects: Objects) -> RecordedFunctio
             apart(line.picture, objects) if line.picture is not None else None,
             line.structure,
             line.numbers,
+            line.spans,
         )
         for line in lines
         if line.set >= 0

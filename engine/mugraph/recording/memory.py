@@ -56,6 +56,7 @@ class Recorded(msgspec.Struct, frozen=True):
     structure: of its module, what it is made of, as a text that only others are compared with
     numbers:   whole numbers among the arguments; None for one of which these calls have many values. Older recordings
                have none
+    spans:     of these, the least and the largest value
     """
 
     arguments: dict[str, str]
@@ -70,6 +71,7 @@ class Recorded(msgspec.Struct, frozen=True):
     picture: StoredPicture | None = None
     structure: str = ""
     numbers: dict[str, int | None] = {}
+    spans: dict[str, tuple[int, int]] = {}
 
     @property
     def usable(self) -> bool:
@@ -270,7 +272,12 @@ def together(sets: Iterable[Recorded]) -> list[Recorded]:
         before = found.get(key, msgspec.structs.replace(one, calls=0, seconds=0.0))
         picture = before.picture or one.picture
         calls, seconds = before.calls + one.calls, before.seconds + one.seconds
-        found[key] = msgspec.structs.replace(one, calls=calls, seconds=seconds, picture=picture)
+        spans = {
+            name: (min(least, before.spans[name][0]), max(largest, before.spans[name][1]))
+            for name, (least, largest) in one.spans.items()
+            if name in before.spans
+        }
+        found[key] = msgspec.structs.replace(one, calls=calls, seconds=seconds, picture=picture, spans=spans)
     return ordered(found.values())
 
 

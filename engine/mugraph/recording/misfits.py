@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from mugraph.ir.ranges import FIXED, largest_point
+from mugraph.ir.ranges import FIXED, DynamicSize, Product, largest_point
 from mugraph.ir.region import Region
 from mugraph.recording.memory import Seen
 from mugraph.recording.shown import argument, shown, trains
@@ -38,6 +38,10 @@ def misfits(region: Region, seen: Seen, bound: frozenset[str] = frozenset(), *, 
     for live_in in known:
         if live_in.value not in values and argument(seen, live_in.expression) == "None":
             yield f"{live_in.expression} is None, the kernel is for a tensor"
+    made = region.dynamic
+    for name, of in made.arguments.items() if made is not None else ():
+        if made is not None and (why := _outside(made, of, seen, name)) is not None:
+            yield why
     for guard in region.guards:
         if (why := _refused(guard, seen, bound)) is not None:
             yield why
@@ -49,6 +53,28 @@ def misfits(region: Region, seen: Seen, bound: frozenset[str] = frozenset(), *, 
             yield f"{name} has shape {_listed(found.shape)}, the kernel is for {_listed(info.shape)}"
         elif found.strides is not None and not _laid_out(region, live_in.value, found.shape, found.strides):
             yield f"{name} has strides {_listed(found.strides)}, the kernel is for {_listed(info.strides)}"
+
+
+def part_inside(region: Region, seen: Seen) -> float:
+    """Of calls with many values of whole numbers, the part whose values the region's sizes allow. They are taken to be
+    spread evenly between the least and the largest."""
+    part, made = 1.0, region.dynamic
+    for name, of in made.arguments.items() if made is not None else ():
+        if made is not None and name in seen.call.spans:
+            (first, last), (least, largest) = seen.call.spans[name], of.ends(made.ranges)
+            part *= max(0, min(last, largest) - max(first, least) + 1) / (last - first + 1)
+    return part
+
+
+def _outside(made: DynamicSize, of: Product, seen: Seen, name: str) -> str | None:
+    """Why a whole number among the arguments is none that the region's sizes allow; None where one of its values is."""
+    least, largest = of.ends(made.ranges)
+    number = seen.call.numbers.get(name)
+    first, last = seen.call.spans.get(name, (least, largest)) if number is None else (number, number)
+    if first <= largest and least <= last:
+        return None
+    has = f"{first} to {last}" if first < last else str(first)
+    return f"{name} is {has}, the kernel is for {least} to {largest}"
 
 
 def _refused(guard: str, seen: Seen, bound: frozenset[str]) -> str | None:

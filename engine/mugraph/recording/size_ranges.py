@@ -1,12 +1,15 @@
-"""Recorded calls that differ in sizes, as the comment that would say it: `t=1..40, x=f32[1, t, 768]`."""
+"""Recorded calls that differ in sizes, as the comment that would say it: `t=1..40, x=f32[1, t, 768]`. A whole number
+among the arguments is a size as well: a position, up to which a cache is read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import prod
+
+from msgspec.structs import replace
 
 from mugraph.ir.ranges import Product, SizeRange
 from mugraph.ir.sums import Sum, sum_of
@@ -20,7 +23,8 @@ _SIZES = 3
 _MOST = 8
 """Sets that others are compared with."""
 _Place = tuple[str, int]
-"""An argument and one of its dimensions."""
+"""An argument and one of its dimensions; NUMBER: it is a whole number itself."""
+NUMBER = -1
 
 
 @dataclass(frozen=True)
@@ -71,19 +75,31 @@ def several(sets: Sequence[Recorded]) -> Ranged | None:
 
 
 def _told(sets: Sequence[Recorded]) -> list[Recorded]:
-    """Those of which a comment can say all."""
-    return [
-        one
-        for one in sets
-        if not one.opaque and not one.strides and not one.wanted_of and None not in one.numbers.values()
-    ]
+    """Those of which a comment can say all. Calls with many values of whole numbers stand for two: with the least, and
+    with the largest."""
+    found: list[Recorded] = []
+    for one in sets:
+        if one.opaque or one.strides or one.wanted_of:
+            continue
+        many = [name for name, number in one.numbers.items() if number is None]
+        if not many:
+            found.append(one)
+        elif all(name in one.spans for name in many):
+            calls = {0: min(1, one.calls), 1: max(0, one.calls - 1)}
+            for end in calls:
+                numbers = {**one.numbers, **{name: one.spans[name][end] for name in many}}
+                found.append(replace(one, numbers=numbers, calls=calls[end]))
+    return found
 
 
 def _as_ranges(calls: Sequence[Recorded], places: Sequence[_Place]) -> Ranged | None:
     """Each dimension that varies is a whole multiple of a smaller one, or of a product of two, or a sum of smaller ones
     and a number, or a size of its own."""
+    calls = _without_zeros(calls, places)
     shapes = [_shapes(one) for one in calls]
-    values = {place: [each[place[0]].shape[place[1]] for each in shapes] for place in places}
+    values = {place: [_size(one, each, place) for one, each in zip(calls, shapes, strict=True)] for place in places}
+    if not calls:
+        return None
     sizes: list[list[int]] = []
     products: dict[_Place, Product] = {}
     for place in sorted(places, key=lambda place: sum(values[place])):
@@ -102,12 +118,7 @@ def _as_ranges(calls: Sequence[Recorded], places: Sequence[_Place]) -> Ranged | 
         return None
     said = {name: f"{min(one)}..{max(one)}" for name, one in zip(names, sizes, strict=True)}
     own = _shapes(first)
-    called = {str(at): name for at, name in enumerate(names)}
-    texts = {place: of.text(called) for place, of in products.items()}
-    for argument, text in first.arguments.items():
-        spec = own.get(argument)
-        dims = [texts.get((argument, dim), str(size)) for dim, size in enumerate(spec.shape)] if spec else []
-        said[argument] = f"{spec.dtype}[{', '.join(dims)}]" if spec and dims else text
+    said |= _written(first, own, products, {str(at): name for at, name in enumerate(names)})
     return Ranged(first, said, sum(one.calls for one in calls))
 
 
@@ -136,49 +147,75 @@ def _factor(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | None
 
 def _as_range(first: Recorded, others: Sequence[Recorded], places: frozenset[_Place]) -> Ranged | None:
     """Where each dimension that varies is a whole multiple of the one that is smallest, or of a sum with it."""
-    calls = [first, *others]
+    calls = _without_zeros([first, *others], sorted(places))
+    if len(calls) < 2:
+        return None
     shapes = [_shapes(one) for one in calls]
-    smallest = min(sorted(places), key=lambda place: shapes[0][place[0]].shape[place[1]])
-    sizes = [each[smallest[0]].shape[smallest[1]] for each in shapes]
+    at = [*zip(calls, shapes, strict=True)]
+    smallest = min(sorted(places), key=lambda place: _size(*at[0], place))
+    sizes = [_size(*each, smallest) for each in at]
     products: dict[_Place, Product] = {}
-    for argument, dim in places:
-        values = [each[argument].shape[dim] for each in shapes]
+    for place in places:
+        values = [_size(*each, place) for each in at]
         if (factor := _factor(values, [sizes]) if sizes[0] else None) is not None:
-            products[argument, dim] = Product(factor, ("0",))
+            products[place] = Product(factor, ("0",))
         elif (found := sum_of(values, [{"0": size} for size in sizes])) is not None:
-            products[argument, dim] = Product(found[0], (), (found[1],))
+            products[place] = Product(found[0], (), (found[1],))
         else:
             return None
     if not 1 <= min(sizes) < max(sizes) <= LARGEST:
         return None
+    first = calls[0]
     words = set(re.findall(r"[A-Za-z_]\w*", " ".join((*first.arguments, *first.arguments.values()))))
-    name = next((name for name in _NAMES if name not in words), None)
+    name = smallest[0] if smallest[1] == NUMBER else next((name for name in _NAMES if name not in words), None)
     if name is None:
         return None
-    said = {name: f"{min(sizes)}..{max(sizes)}"}
-    for argument, text in first.arguments.items():
-        said[argument] = _written(shapes[0].get(argument), text, argument, products, name)
+    said = {name: f"{min(sizes)}..{max(sizes)}", **_written(first, shapes[0], products, {"0": name})}
     like = next((one for one in calls if one.picture is not None), first)
     return Ranged(like, said, sum(one.calls for one in calls))
 
 
-def _written(spec: TensorSpec | None, text: str, argument: str, products: Mapping[_Place, Product], name: str) -> str:
-    if spec is None:
-        return text
-    of = [products.get((argument, dim)) for dim in range(len(spec.shape))]
-    dims = [str(size) if one is None else one.text({"0": name}) for size, one in zip(spec.shape, of, strict=True)]
-    return f"{spec.dtype}[{', '.join(dims)}]"
+def _without_zeros(calls: Sequence[Recorded], places: Sequence[_Place]) -> list[Recorded]:
+    """Those whose whole numbers, where they vary, are sizes: a position of zero is a call of its own."""
+    numbers = [name for name, dim in places if dim == NUMBER]
+    return [one for one in calls if all(one.numbers[name] for name in numbers)]
+
+
+def _size(one: Recorded, shapes: Mapping[str, TensorSpec], place: _Place) -> int:
+    argument, dim = place
+    return shapes[argument].shape[dim] if dim != NUMBER else one.numbers[argument] or 0
+
+
+def _written(
+    like: Recorded, shapes: Mapping[str, TensorSpec], products: Mapping[_Place, Product], called: Mapping[str, str]
+) -> dict[str, str]:
+    """The arguments as a comment has them, without those that are sizes of their own. called: the sizes' names"""
+    said: dict[str, str] = {}
+    for argument, text in like.arguments.items():
+        spec, number = shapes.get(argument), products.get((argument, NUMBER))
+        if spec is not None and spec.shape:
+            of = [products.get((argument, dim)) for dim in range(len(spec.shape))]
+            dims = [str(size) if one is None else one.text(called) for size, one in zip(spec.shape, of, strict=True)]
+            text = f"{spec.dtype}[{', '.join(dims)}]"
+        if number is None:
+            said[argument] = text
+    numbers = {argument: of.text(called) for (argument, dim), of in products.items() if dim == NUMBER}
+    return {**said, **{argument: text for argument, text in numbers.items() if text != argument}}
 
 
 def _differs(first: Recorded, shapes: Mapping[str, TensorSpec], other: Recorded) -> frozenset[_Place] | None:
     """The dimensions in which a call has other sizes; None where it differs in something else."""
     if (first.arguments.keys(), first.init, first.structure) != (other.arguments.keys(), other.init, other.structure):
         return None
+    if first.numbers.keys() != other.numbers.keys():
+        return None
     others = _shapes(other)
     found: set[_Place] = set()
     for name, text in first.arguments.items():
         one, two = shapes.get(name), others.get(name)
-        if one is None or two is None:
+        if name in first.numbers and name in other.numbers:
+            found |= {(name, NUMBER)} if first.numbers[name] != other.numbers[name] else set()
+        elif one is None or two is None:
             if text != other.arguments[name]:
                 return None
         elif one.dtype != two.dtype or len(one.shape) != len(two.shape):
@@ -189,12 +226,15 @@ def _differs(first: Recorded, shapes: Mapping[str, TensorSpec], other: Recorded)
     return frozenset(found)
 
 
-def alike(arguments: Mapping[str, str], others: Mapping[str, str], ranges: Sequence[SizeRange]) -> bool:
-    """Whether they differ only in sizes that are in one of the ranges, in both."""
+def alike(
+    arguments: Mapping[str, str], others: Mapping[str, str], ranges: Sequence[SizeRange], free: Collection[str]
+) -> bool:
+    """Whether they differ only in sizes that are in one of the ranges, in both, and in what is free to differ."""
     one, two = _specs(arguments), _specs(others)
     if arguments.keys() != others.keys() or one.keys() != two.keys():
         return False
-    if any(arguments[name] != others[name] for name in arguments.keys() - one.keys()):
+    texts = [name for name in arguments.keys() - one.keys() if name not in free]
+    if any(arguments[name] != others[name] for name in texts):
         return False
     pairs = [(one[name], two[name]) for name in one]
     if any((a.dtype, len(a.shape)) != (b.dtype, len(b.shape)) for a, b in pairs):

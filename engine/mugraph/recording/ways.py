@@ -86,6 +86,9 @@ def with_way(
     regions = list(trace.regions)
     for region in more.regions:
         if ranged_only and region.dynamic is None:
+            regions = [
+                replace(one, alike_for=region.alike_for or one.alike_for) if one == region else one for one in regions
+            ]
             continue
         before = [one for one in regions if one.status is None and is_same_code(one, region)]
         seen = calls.get(region.function, ())

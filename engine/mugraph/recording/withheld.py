@@ -14,7 +14,7 @@ import msgspec
 from mugraph.ir.region import Region, Trace
 from mugraph.ir.shares import Share
 from mugraph.recording.memory import Seen
-from mugraph.recording.misfits import GRADIENT, misfits, unknown
+from mugraph.recording.misfits import GRADIENT, misfits, part_inside, unknown
 from mugraph.recording.shown import MANY
 from mugraph.recording.size_ranges import alike
 from mugraph.trace.syntax.definitions import definitions
@@ -84,17 +84,23 @@ def fitted(
     others: set[int] = set()
     for one in before:
         refusals = _refusals(one, calls, bound, others, gpu)
-        others |= {at for at, why in enumerate(refusals) if why is None}
+        others |= {at for at, why in enumerate(refusals) if why is None and not _one_number(one, calls[at], bound)}
     found = Fitting()
     for call, why in zip(calls, _refusals(region, calls, bound, others, gpu), strict=True):
         count = max(call.call.calls, 1)
-        many = [name for name, number in call.call.numbers.items() if number is None]
-        if why is None and count > 1 and many and unknown(region, call, bound):
+        many = _one_number(region, call, bound) if why is None and count > 1 else []
+        if many:
             # what the function has made may depend on the number: of these calls, the one that was traced fits
             found.of_calls += count - 1
             found.of_seconds += call.call.seconds * (count - 1) / count
             found.others[f"{', '.join(many)} is {MANY}"] += count - 1
-            call, count = _one_of(call, count), 1
+            call, count = _some_of(call, 1), 1
+        elif why is None and (inside := part_inside(region, call)) < 1:
+            few = round(count * (1 - inside))
+            found.of_calls += few
+            found.of_seconds += call.call.seconds * few / count
+            found.others["a whole number is outside of the range"] += few
+            call, count = _some_of(call, count - few), count - few
         found.of_calls += count
         found.of_seconds += call.call.seconds
         if why is None:
@@ -111,20 +117,45 @@ def _refusals(
     """Why each call is not taken; None where it is. others: calls that another region takes, by their place"""
     found: list[str | None] = []
     first: Mapping[str, str] | None = None
+    if region.dynamic is not None and region.dynamic.recorded:
+        first = region.dynamic.recorded
     for at, call in enumerate(calls):
         why, given = next(misfits(region, call, bound, gpu=gpu), None), call.call.arguments
         if at in others:
             why = "another kernel for this code is asked first"
         elif why is None and unknown(region, call, bound):
             first = first if first is not None else given
-            if given != first and not alike(given, first, region.dynamic.ranges if region.dynamic else ()):
+            ranges = region.dynamic.ranges if region.dynamic is not None else ()
+            if given != first and not alike(given, first, ranges, _free(region, call)):
                 why = f"the arguments are others ({', '.join(_others(given, first))})"
         found.append(why)
     return found
 
 
-def _one_of(call: Seen, count: int) -> Seen:
-    return replace(call, call=msgspec.structs.replace(call.call, calls=1, seconds=call.call.seconds / count))
+def _one_number(region: Region, call: Seen, bound: frozenset[str]) -> list[str]:
+    """Whole numbers of which these calls have many values, where the region is for one of each: it reads what the
+    function has made before."""
+    many = [name for name, number in call.call.numbers.items() if number is None]
+    many = [name for name in many if name not in _free(region, call)]
+    return many if many and unknown(region, call, bound) else []
+
+
+def _free(region: Region, call: Seen) -> frozenset[str]:
+    """Whole numbers among the arguments of which the call may have any value that it has: the region has a range for
+    them, or is the same for all of these."""
+    ranged = region.dynamic.arguments.keys() if region.dynamic is not None else frozenset[str]()
+    found = set(ranged)
+    for name, (least, largest) in region.alike_for.items():
+        number = call.call.numbers.get(name)
+        first, last = call.call.spans.get(name, (0, largest + 1)) if number is None else (number, number)
+        found |= {name} if least <= first and last <= largest else set()
+    return frozenset(found)
+
+
+def _some_of(call: Seen, count: int) -> Seen:
+    """So many of the calls."""
+    seconds = call.call.seconds * count / max(call.call.calls, 1)
+    return replace(call, call=msgspec.structs.replace(call.call, calls=count, seconds=seconds))
 
 
 def _others(arguments: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:

@@ -40,6 +40,9 @@ class _Dynamic(msgspec.Struct):
     strides: dict[int, tuple[Product, ...]]
     calls: list[_Call]
     others: tuple[SizeRange, ...] = ()
+    numbers: dict[str, Product] = {}
+    arguments: dict[str, Product] = {}
+    recorded: dict[str, str] = {}
 
 
 class _Region(msgspec.Struct):
@@ -60,6 +63,7 @@ class _Region(msgspec.Struct):
     outside: dict[str, str]
     called: tuple[str, ...]
     dynamic: _Dynamic | None = None
+    alike_for: dict[str, tuple[int, int]] = {}
 
 
 class _Trace(msgspec.Struct):
@@ -121,14 +125,25 @@ def _encode_dynamic(size: DynamicSize | None) -> _Dynamic | None:
     if size is None:
         return None
     calls = [_encode_call(call) for call in size.calls]
-    return _Dynamic(size.range, dict(size.shapes), dict(size.strides), calls, size.others)
+    return _Dynamic(
+        size.range,
+        dict(size.shapes),
+        dict(size.strides),
+        calls,
+        size.others,
+        dict(size.numbers),
+        dict(size.arguments),
+        dict(size.recorded),
+    )
 
 
 def _decode_dynamic(size: _Dynamic | None) -> DynamicSize | None:
     if size is None:
         return None
     calls = tuple(_decode_call(call) for call in size.calls)
-    return DynamicSize(size.range, size.shapes, size.strides, calls, size.others)
+    return DynamicSize(
+        size.range, size.shapes, size.strides, calls, size.others, size.numbers, size.arguments, size.recorded
+    )
 
 
 def trace_to_json(trace: Trace) -> bytes:
@@ -151,6 +166,7 @@ def trace_to_json(trace: Trace) -> bytes:
             status=region.status,
             reason=region.reason,
             dynamic=_encode_dynamic(region.dynamic),
+            alike_for=dict(region.alike_for),
         )
         for region in trace.regions
     ]
@@ -182,6 +198,7 @@ def trace_from_json(data: bytes) -> Trace:
             status=region.status,
             reason=region.reason,
             dynamic=_decode_dynamic(region.dynamic),
+            alike_for=region.alike_for,
         )
         for region in wire.regions
     )

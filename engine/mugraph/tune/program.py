@@ -51,9 +51,9 @@ class Entered:
         usual: Any = getattr(self.kernels, which)
         seen: list[tuple[torch.Tensor, ...]] = []
 
-        def noting(*tensors: torch.Tensor) -> object:
-            seen.append(tensors)
-            return usual(*tensors)
+        def noting(*given: torch.Tensor | int) -> object:
+            seen.append(tuple(one for one in given if isinstance(one, torch.Tensor)))
+            return usual(*given)
 
         setattr(self.kernels, which, noting)
         try:

@@ -61,7 +61,7 @@ def general_views(
         shape, stride = general_info(infos, points, f"a part that {said(call)} reads has")
         shapes |= {call.outputs[0]: shape} if any(shape) else {}
         strides |= {call.outputs[0]: stride} if any(stride) else {}
-    return DynamicSize(made.range, shapes, strides, tuple(calls), made.others)
+    return replace(made, shapes=shapes, strides=strides, calls=tuple(calls))
 
 
 def _renumbered(args: Sequence[Argument], own: Mapping[int, int]) -> tuple[Argument, ...]:

@@ -18,6 +18,7 @@ from mugraph.edit.module.guard_paths import by_members, hoisted, members_of, nam
 from mugraph.edit.module.masks import masks_of
 from mugraph.edit.module.operator import call, returns
 from mugraph.edit.module.straight import lasting, none_of, straight
+from mugraph.edit.module.wrapper_sizes import numbers_read
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.ran import Ran
@@ -25,9 +26,10 @@ from mugraph.plans.plan import RegionPlan
 from mugraph.plans.tf32 import ASKS
 
 MODULES_OWN = frozenset(
-    {"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here", "_on_default_device", "_default_type", ASKS}
+    {"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here", "_on_default_device", "_default_type", ASKS, "int"}
 )
-"""Names in guards that the kernel module defines itself; other global names are those of the user's file."""
+"""Names in guards that the kernel module defines itself, or means as Python does; other global names are those of the
+user's file."""
 
 
 def arguments(plan: RegionPlan) -> tuple[str, ...]:
@@ -78,9 +80,9 @@ def entry_names(plan: RegionPlan) -> tuple[str, ...]:
 class _Read:
     """What a region reads, as its functions read it (`self._modules['gate']`).
 
-    parameters: of its functions; tensors: its live-ins; things: classes and functions; modules: those whose conditions
-    last until a dictionary changes (`lasting`), which are kept; guards: the other conditions; own: modules that a
-    method reads of itself; tests: lines that define what guards call
+    parameters: of its functions; tensors: its live-ins, and whole numbers that say a size; things: classes and
+    functions; modules: those whose conditions last until a dictionary changes (`lasting`), which are kept; guards: the
+    other conditions; own: modules that a method reads of itself; tests: lines that define what guards call
     """
 
     parameters: Mapping[str, str]
@@ -108,7 +110,8 @@ def _read(plan: RegionPlan, scope: Scope, classes: frozenset[str]) -> _Read:
     kept = [guard for guard in guards if lasting(guard, modules)]
     guards = [check for guard in guards if guard not in kept for check in straight(guard, region.ran)]
     things = [text(thing) for thing in things_of(plan, classes)[0]]
-    return _Read(renamed, [text(one.expression) for one in region.live_ins], things, modules, kept, guards, own, tests)
+    tensors = [text(one) for one in (*(one.expression for one in region.live_ins), *numbers_read(region))]
+    return _Read(renamed, tensors, things, modules, kept, guards, own, tests)
 
 
 def paths_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, str, str, str, str] | None:

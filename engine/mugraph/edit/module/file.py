@@ -207,9 +207,13 @@ def _cases(plans: Sequence[RegionPlan]) -> str:
     and standard deviations (of masks: what they hold; of integers: which they may be, if that is known; None: places to
     write to), and "positive" where they have no sign; and the positions of inputs that it writes to, if any."""
     lines = ["_CASES = {"]
-    for plan, case, values in [(one, *named) for one in plans for named in cases_of(one).items()]:
+    for plan, case, (values, numbers) in [(one, *named) for one in plans for named in cases_of(one).items()]:
         lines.append(f'    "{case}": (')
-        lines += [f"        {on_tensors(plan)},", f"        _{plan.name}_reference,", f"        {_tested_on(plan)!r},"]
+        functions = on_tensors(plan), f"_{plan.name}_reference"
+        if numbers:
+            given = ", ".join(map(str, numbers))
+            functions = tuple(f"lambda *tensors: {one}(*tensors, {given})" for one in functions)
+        lines += [*(f"        {one}," for one in functions), f"        {_tested_on(plan)!r},"]
         lines.append("        (")
         scales, places, positive = input_scales(plan), places_written(plan.region), positive_inputs(plan)
         for live_in in plan.region.live_ins:

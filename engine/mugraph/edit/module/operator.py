@@ -27,9 +27,10 @@ def returns(count: int) -> str:
     return "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
 
 
-def function(name: str, parameters: Sequence[str], result: str, body: Sequence[str]) -> str:
-    """A function over tensors."""
-    header = call("def ", name, [f"{parameter}: torch.Tensor" for parameter in parameters], f" -> {result}:", width=110)
+def function(name: str, parameters: Sequence[str], result: str, body: Sequence[str], others: Sequence[str] = ()) -> str:
+    """A function over tensors. others: further parameters, as they are written"""
+    given = [*(f"{parameter}: torch.Tensor" for parameter in parameters), *others]
+    header = call("def ", name, given, f" -> {result}:", width=110)
     return "\n".join([*header, *(f"    {line}" if line else "" for line in body)])
 
 

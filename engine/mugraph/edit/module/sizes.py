@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from mugraph.edit.module.wrapper_sizes import numbers_at
 from mugraph.ir.calls import TensorInfo
 from mugraph.plans.plan import RegionPlan
 from mugraph.units.ranged import values_at
@@ -18,13 +19,13 @@ def _known_to_fit(sizes: list[tuple[Any, int, int]], *shapes: tuple[torch.Tensor
 '''
 
 
-def cases_of(plan: RegionPlan) -> Mapping[str, Mapping[int, TensorInfo]]:
-    """Name of a case -> the shapes of the region's values in it. The case of the largest size has the region's own
-    name."""
+def cases_of(plan: RegionPlan) -> Mapping[str, tuple[Mapping[int, TensorInfo], Sequence[int]]]:
+    """Name of a case -> the shapes of the region's values in it, and the whole numbers that its functions take. The
+    case of the largest size has the region's own name."""
     region = plan.region
-    cases: dict[str, Mapping[int, TensorInfo]] = {plan.name: region.values}
+    cases: dict[str, tuple[Mapping[int, TensorInfo], Sequence[int]]] = {plan.name: (region.values, ())}
     if region.dynamic is not None:
         for point in region.dynamic.points:
             sizes = ", ".join(f"{name} = {size}" for name, size in sorted(point.items()))
-            cases[f"{plan.name}, {sizes}"] = values_at(region, region.dynamic, point)
+            cases[f"{plan.name}, {sizes}"] = values_at(region, region.dynamic, point), numbers_at(region, point)
     return cases

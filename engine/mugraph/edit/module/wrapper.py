@@ -137,7 +137,8 @@ def _reference(plan: RegionPlan, parameters: tuple[str, ...], names: Mapping[int
     lines = [f'"""What {region.function} computed here, in PyTorch, for the sizes the kernel was made for."""']
     lines += sizes.read(statements(sizes.calls(region.calls), names, _bound(region)))
     lines = _returning(lines, _outputs(region, names))
-    return function(f"_{plan.name}_reference", parameters, returns(len(region.live_outs)), lines)
+    name = f"_{plan.name}_reference"
+    return function(name, parameters, returns(len(region.live_outs)), lines, sizes.parameters)
 
 
 def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str:
@@ -192,7 +193,7 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
         ]
         answer = ["try:", *(f"    {line}" for line in answer), *refusal]
     body = ['"""Whether it may run on these: what it was made and tested for, and no gradient is wanted."""', *answer]
-    return function(tensors_fit(plan), parameters, "bool", body)
+    return function(tensors_fit(plan), parameters, "bool", body, sizes.parameters)
 
 
 def _stride_checks(parameter: str, info: TensorInfo, value: int, sizes: RunSizes) -> list[str]:
@@ -237,7 +238,7 @@ def _replacement(
     if lacking := [out.expression or "the result" for out in region.live_outs if out.value not in known]:
         raise Rejected(f"no step of {plan.name} computes {', '.join(lacking)}")
     lines = _returning([*said, *sizes.read(lines)], _outputs(region, names))
-    text = function(on_tensors(plan), parameters, returns(len(region.live_outs)), lines)
+    text = function(on_tensors(plan), parameters, returns(len(region.live_outs)), lines, sizes.parameters)
     return f"@torch.jit.unused\n{text}" if is_direct(plan) else text
 
 

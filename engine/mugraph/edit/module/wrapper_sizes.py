@@ -7,14 +7,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mugraph.edit.module.operator import tuple_text
+from mugraph.edit.names import parameter_name
 from mugraph.ir.calls import Call
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.memory_order import Order, in_order
 from mugraph.ir.names import Scope
-from mugraph.ir.ranges import Product, SizeRange
+from mugraph.ir.ranges import Point, Product, SizeRange, largest_point
 from mugraph.ir.region import Region
 from mugraph.trace.regions.dynamic import Varies, owners, size_texts
 from mugraph.units.ranged import calls_with
+
+
+def numbers_read(region: Region) -> tuple[str, ...]:
+    """Whole numbers of the user's code that say a size, as no tensor does. Raises Varies where nothing says one."""
+    made = region.dynamic
+    return tuple(one.number for one in owners(region, made).values() if one.live_in is None) if made is not None else ()
+
+
+def numbers_at(region: Region, point: Point) -> list[int]:
+    """What these are at a size of each range."""
+    made = region.dynamic
+    return [made.numbers[one].at(point) for one in numbers_read(region)] if made is not None else []
 
 
 @dataclass(frozen=True)
@@ -24,12 +37,14 @@ class RunSizes:
     names: of the variables that hold the dynamic sizes, by size, in the order of `given`; none of a region without one
     given: the expressions that they are read from, over the parameters
     ranks: parameters that sizes are read from -> how many dimensions they have
+    numbers: whole numbers that sizes are read from, by the expressions of the user's code -> their parameters
     """
 
     region: Region
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     given: Mapping[str, str] = field(default_factory=dict[str, str])
     ranks: Mapping[str, int] = field(default_factory=dict[str, int])
+    numbers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @staticmethod
     def of(region: Region, parameters: Mapping[int, str], scope: Scope) -> RunSizes:
@@ -38,13 +53,23 @@ class RunSizes:
         if made is None:
             return RunSizes(region)
         try:
-            given = size_texts(region, made, parameters)
+            numbers = {one: scope.unique(parameter_name(one)) for one in numbers_read(region)}
+            given = size_texts(region, made, parameters, numbers)
         except Varies as error:
             raise Rejected(f"{made.words}: {error}") from None
         names = {one.name: scope.unique(one.name) for one in made.ranges}
-        first = [live for live, _, _ in owners(region, made).values()]
+        first = [owner.live_in for owner in owners(region, made).values() if owner.live_in is not None]
         ranks = {parameters[live.value]: len(region.values[live.value].shape) for live in first}
-        return RunSizes(region, names, {name: given[name] for name in names}, ranks)
+        return RunSizes(region, names, {name: given[name] for name in names}, ranks, numbers)
+
+    @property
+    def parameters(self) -> list[str]:
+        """Of the region's functions, after the tensors: whole numbers, of the largest sizes where none are given."""
+        return [f"{name}: int = {number}" for name, number in zip(self.numbers.values(), self._largest, strict=True)]
+
+    @property
+    def _largest(self) -> list[int]:
+        return numbers_at(self.region, largest_point(self.ranges))
 
     @property
     def ranges(self) -> tuple[SizeRange, ...]:

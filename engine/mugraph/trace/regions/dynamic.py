@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mugraph.ir.ranges import (
     Compared,
@@ -29,10 +29,22 @@ from mugraph.trace.regions.growing_masks import with_corners
 from mugraph.trace.regions.size_words import listed, other_calls, other_values, said, same_kind
 
 _EQUALS = re.compile(r"(?P<what>.*) == (?P<value>\d+)", re.DOTALL)
+_PATH = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
+"""A name, or an attribute of one."""
 
 
 class Varies(Exception):
     """Why a size cannot be dynamic: one sentence's end, after "b cannot have a range: "."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """What a function was run with. numbers, recorded: as `arguments` and `recorded` of DynamicSize. ends: of the
+    numbers, the least and the largest"""
+
+    numbers: Mapping[str, Product]
+    recorded: Mapping[str, str]
+    ends: Mapping[str, tuple[int, int]]
 
 
 def with_ranges(
@@ -41,15 +53,26 @@ def with_ranges(
     taken: Sequence[Take],
     ranges: Mapping[str, tuple[SizeRange, ...]],
     decisions: Mapping[str, str | None],
+    called: Mapping[str, Called],
 ) -> list[Region]:
     """The regions of the trace at the largest sizes, each with what varies in it.
 
     samples:   further traces of the file, each at the sizes that one of `taken` takes of every range
     ranges:    those of the functions that were run
     decisions: functions that were run with a range -> why they do not do the same at all sizes; None where they do
+    called:    of functions that were run with a range, with what
     """
     found = [_of_samples(region, samples, taken, ranges) for region in largest]
-    return [_undecided(region, decisions) for region in found]
+    return [_with_arguments(_undecided(region, decisions), called) for region in found]
+
+
+def _with_arguments(region: Region, called: Mapping[str, Called]) -> Region:
+    given = called.get(region.function)
+    if given is None or region.status is not None:
+        return region
+    if region.dynamic is None:
+        return replace(region, alike_for=given.ends)
+    return replace(region, dynamic=replace(region.dynamic, arguments=given.numbers, recorded=given.recorded))
 
 
 def _undecided(region: Region, decisions: Mapping[str, str | None]) -> Region:
@@ -131,10 +154,12 @@ def _dynamic(
     calls = tuple(general_call(made, points) for made in zip(*(one.calls for one in seen), strict=True))
     shapes = {value: products for value, products in shapes.items() if any(products)}
     strides = {value: products for value, products in strides.items() if any(products)}
-    used = {name for found in (*shapes.values(), *strides.values()) for one in found for name in one.sizes}
+    numbers = _numbers(seen, points)
+    read = [*shapes.values(), *strides.values(), tuple(numbers.values())]
+    used = {name for found in read for one in found for name in one.sizes}
     first, *others = leading([one for one in ranges if one.name in used] or ranges)
-    made = DynamicSize(first, shapes, strides, calls, tuple(others))
-    found = replace(region, dynamic=made, guards=tuple(_guards(region, seen, made, points)))
+    made = DynamicSize(first, shapes, strides, calls, tuple(others), numbers)
+    found = replace(region, dynamic=made, guards=tuple(_guards(region, made)))
     return clipped(found, seen[1:])
 
 
@@ -215,59 +240,104 @@ def _argument(call: Call, seen: Sequence[Argument], points: Sequence[Point]) -> 
     raise Varies(f"{said(call)} is given a number that is computed from it")
 
 
-def _guards(region: Region, seen: Sequence[Region], made: DynamicSize, points: Sequence[Point]) -> Iterator[str]:
-    """Guards that hold at all sizes. If the code has read a size as a number, the guard compares it with that of a
-    tensor."""
+def _numbers(seen: Sequence[Region], points: Sequence[Point]) -> dict[str, Product]:
+    """Whole numbers that the code reads and that vary with the sizes, by the expressions that read them. Raises
+    Varies."""
     if len({len(one.guards) for one in seen}) != 1:
         raise Varies("the conditions under which this code was traced differ from size to size")
+    found: dict[str, Product] = {}
     for guards in zip(*(one.guards for one in seen), strict=True):
         if len(set(guards)) == 1:
-            yield guards[0]
             continue
-        parts = [_EQUALS.fullmatch(guard) for guard in guards]
-        found = [part for part in parts if part is not None]
-        if len(found) < len(parts) or len({part["what"] for part in found}) > 1:
+        parts = [part for guard in guards if (part := _EQUALS.fullmatch(guard)) is not None]
+        if len(parts) < len(guards) or len({part["what"] for part in parts}) > 1:
             raise Varies(f"the condition {guards[0]} depends on it")
-        of = _product([int(part["value"]) for part in found], points, f"{found[0]['what']} is")
-        texts = {name: text if " " not in text else f"({text})" for name, text in size_texts(region, made).items()}
-        called = texts if of.factor != 1 or len(of.names) > 1 or of.sums else size_texts(region, made)
-        yield f"{found[0]['what']} == {of.text(called)}"
-
-
-def size_texts(region: Region, made: DynamicSize, names: Mapping[int, str] | None = None) -> Mapping[str, str]:
-    """Each size, as an expression over the live-ins. names: what they are called, if not what the user's code says.
-
-    Raises Varies where a size is no dimension of a live-in, or a multiple of it.
-    """
-    found: dict[str, str] = {}
-    for size, (live, position, of) in owners(region, made).items():
-        dim = f"{names[live.value] if names is not None else live.expression}.shape[{position}]"
-        dim += f" // {of.factor}" if of.factor > 1 else ""
-        inner = {name: f"({text})" if " " in text else text for name, text in found.items()}
-        found[size] = of.sums[0].solved(size, dim, inner) if of.sums else dim
+        what = parts[0]["what"]
+        found[what] = _product([int(part["value"]) for part in parts], points, f"{what} is")
     return found
 
 
-def owners(region: Region, made: DynamicSize) -> Mapping[str, tuple[Named, int, Product]]:
-    """Each size -> a live-in and its dimension, and what that is: a multiple of the size, or of a sum of it and of
-    sizes that come before. Raises Varies where there is none."""
-    found: dict[str, tuple[Named, int, Product]] = {}
+def _guards(region: Region, made: DynamicSize) -> Iterator[str]:
+    """Guards that hold at all sizes. If the code has read a size as a number, the guard compares it with that of a
+    tensor; a number that is the only one to say a size is a whole number."""
+    texts = size_texts(region, made)
+    own = {owner.number for owner in owners(region, made).values()}
+    for guard in region.guards:
+        part = _EQUALS.fullmatch(guard)
+        of = made.numbers.get(part["what"]) if part is not None else None
+        if part is None or of is None:
+            yield guard
+        elif part["what"] in own:
+            yield f"type({part['what']}) is int"
+        else:
+            inner = {name: text if " " not in text else f"({text})" for name, text in texts.items()}
+            yield f"{part['what']} == {of.text(inner if of.factor != 1 or len(of.names) > 1 or of.sums else texts)}"
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Where a size is read: a dimension of a live-in, or a whole number, by the expression that reads it. of: what it
+    is of the size, a multiple, or one of a sum of it and of sizes that are known"""
+
+    of: Product
+    live_in: Named | None = None
+    dimension: int = 0
+    number: str = ""
+
+    def text(self, names: Mapping[int, str] | None, numbers: Mapping[str, str]) -> str:
+        """names: of live-ins, if not what the user's code says; numbers: likewise"""
+        if self.live_in is None:
+            return numbers.get(self.number, self.number)
+        tensor = names[self.live_in.value] if names is not None else self.live_in.expression
+        return f"{tensor}.shape[{self.dimension}]"
+
+
+def size_texts(
+    region: Region,
+    made: DynamicSize,
+    names: Mapping[int, str] | None = None,
+    numbers: Mapping[str, str] | None = None,
+) -> Mapping[str, str]:
+    """Each size, as an expression over the live-ins and the whole numbers that the region reads. names: what live-ins
+    are called, if not what the user's code says; numbers: likewise
+
+    Raises Varies where a size is none of these, or a multiple of it.
+    """
+    found: dict[str, str] = {}
+    for size, owner in owners(region, made).items():
+        of, read = owner.of, owner.text(names, numbers or {})
+        read += f" // {of.factor}" if of.factor > 1 else ""
+        inner = {name: f"({text})" if " " in text else text for name, text in found.items()}
+        found[size] = of.sums[0].solved(size, read, inner) if of.sums else read
+    return found
+
+
+def owners(region: Region, made: DynamicSize) -> Mapping[str, Owner]:
+    """Where each size is read: of a tensor where there is one that has it. Raises Varies where there is none."""
+    found: dict[str, Owner] = {}
     dims = [
-        (live_in, position, of)
+        Owner(of, live_in, position)
         for live_in in region.live_ins
         for position, of in enumerate(made.shapes.get(live_in.value, ()))
     ]
-    for live_in, position, of in dims:
-        if len(of.names) == 1 and not of.sums:
-            found.setdefault(of.names[0], (live_in, position, of))
-    sums = [one for one in dims if not one[2].names and len(one[2].sums) == 1]
-    while True:
-        unknown = [(one, [name for name in one[2].sums[0].names if name not in found]) for one in sums]
-        solvable = next(((one, names[0]) for one, names in unknown if len(names) == 1), None)
-        if solvable is None:
-            break
-        found[solvable[1]] = solvable[0]
+    numbers = [Owner(of, number=what) for what, of in made.numbers.items() if _PATH.fullmatch(what)]
+    _solve(found, dims)
+    _solve(found, [*dims, *numbers])
     lacking = sorted(one.name for one in made.ranges if one.name not in found)
     if lacking:
         raise Varies(f"no tensor that the code reads has {'it' if len(made.ranges) == 1 else lacking[0]}")
     return found
+
+
+def _solve(found: dict[str, Owner], given: Sequence[Owner]) -> None:
+    """Adds the sizes that these say: multiples first, then sums of which all but one size are known."""
+    for owner in given:
+        if len(owner.of.names) == 1 and not owner.of.sums:
+            found.setdefault(owner.of.names[0], owner)
+    sums = [owner for owner in given if not owner.of.names and len(owner.of.sums) == 1]
+    while True:
+        unknown = [(owner, [name for name in owner.of.sums[0].names if name not in found]) for owner in sums]
+        solvable = next(((owner, names[0]) for owner, names in unknown if len(names) == 1), None)
+        if solvable is None:
+            return
+        found[solvable[1]] = solvable[0]

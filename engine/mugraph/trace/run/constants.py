@@ -186,7 +186,9 @@ class Constants(TorchMode):
 
 
 def _like(tensor: torch.Tensor) -> torch.Tensor:
-    """A tensor of the same shape and type, with numbers."""
+    """A tensor of the same shape and type, with numbers; where a size is unknown there is none, and it is itself."""
+    if any(type(size) is not int for size in tensor.shape):
+        return tensor
     with unset_fake_temporarily(), torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
         return torch.zeros(1, dtype=tensor.dtype).expand(tensor.shape)
 

@@ -230,7 +230,8 @@ class _Finder:
             return arguments
         if (ranged := self.ranged(full, name)) is not None:
             self.of_runs.add(full)
-            return {key: spec for key, spec in ranged.arguments.items() if key not in ranged.ranges}
+            sizes = ranged.ranges.keys() - parameters  # others are whole numbers among the arguments as well
+            return {key: spec for key, spec in ranged.arguments.items() if key not in sizes}
         if full in self.pictures or name in self.pictures:
             return {}
         seen = self.recorded.get(full) or self.recorded.get(name)

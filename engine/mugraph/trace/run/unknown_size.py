@@ -29,7 +29,7 @@ from mugraph.trace.run.entries import Entry
 from mugraph.trace.run.parts import Parts
 from mugraph.trace.run.places import Places
 from mugraph.trace.run.values import DTYPE_NAMES
-from mugraph.trace.syntax.shapes import Spec, TensorSpec
+from mugraph.trace.syntax.shapes import Expression, Spec, TensorSpec
 
 MOST = 4096
 """Sizes of a range at which guards are looked at; of a longer one, evenly many."""
@@ -37,9 +37,9 @@ MOST = 4096
 
 @dataclass
 class _SymbolicBuilder(Builder):
-    """given: tensor arguments that are there already, by the ids of what is said of them."""
+    """given: tensor arguments and whole numbers that are there already, by the ids of what is said of them."""
 
-    given: Mapping[int, torch.Tensor] = field(default_factory=dict[int, torch.Tensor])
+    given: Mapping[int, object] = field(default_factory=dict[int, object])
 
     def value(self, spec: Spec) -> object:
         made = self.given.get(id(spec))
@@ -60,7 +60,12 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
     constants = Constants(real=False)
     try:
         products: dict[object, Product] = {}
-        given = {id(spec): _tensor(spec, dims, mode, products) for spec, dims in _varying(entry, others)}
+        given: dict[int, object] = {
+            id(spec): _tensor(spec, dims, mode, products) for spec, dims in _varying(entry, others)
+        }
+        for name, of in varying_numbers(entry, others).items():
+            spec = entry.arguments[name]
+            given[id(spec)] = _number(int(cast(Expression, spec).text), of, mode, products)
         builder = _SymbolicBuilder(places, mode, constants, given=given)
         with torch.no_grad(), OneDevice(), constants:
             ready = builder.ready(entry)
@@ -118,6 +123,31 @@ def _tensor(
         symbol: Any = made.shape[at]
         products[symbol.node.expr] = of
     return made
+
+
+def _number(value: int, of: Product, mode: FakeTensorMode, products: dict[object, Product]) -> object:
+    """A symbol, as a size of a tensor that nothing else knows. products: as `_tensor` takes it"""
+    return _tensor(TensorSpec("u8", (value,)), {0: of}, mode, products).shape[0]
+
+
+def varying_numbers(entry: Entry, others: Sequence[tuple[Point, Entry]]) -> dict[str, Product]:
+    """Whole numbers among the arguments that vary with the sizes, with what each is.
+
+    others: as `decided_at` takes them
+    """
+    points = [largest_point(entry.sizes), *(point for point, _ in others)]
+    found: dict[str, Product] = {}
+    for name, spec in entry.arguments.items():
+        texts = [one.text for each in (entry, *(other for _, other in others)) if (one := _expression(each, name))]
+        if isinstance(spec, Expression) and len(texts) == len(points) and all(text.isdecimal() for text in texts):
+            of = product_of([int(text) for text in texts], points)
+            found |= {name: of} if of else {}
+    return found
+
+
+def _expression(entry: Entry, name: str) -> Expression | None:
+    spec = entry.arguments.get(name)
+    return spec if isinstance(spec, Expression) else None
 
 
 def _varying(entry: Entry, others: Sequence[tuple[Point, Entry]]) -> Iterator[tuple[TensorSpec, Mapping[int, Product]]]:

@@ -128,13 +128,14 @@ def _named(keywords: Mapping[str, ast.expr], sizes: Mapping[str, int]) -> frozen
 
 
 def _with_sums(keywords: Mapping[str, ast.expr], sizes: Mapping[str, int]) -> dict[str, int]:
-    """The sizes, and those that are computed from them: `s=t0 + t`."""
+    """The sizes, and those that are computed from them: `s=t0 + t`, or another name of one: `start=t0`."""
     found = dict(sizes)
     while True:
         more: dict[str, int] = {}
         for name, value in keywords.items():
             names = [node.id for node in ast.walk(value) if isinstance(node, ast.Name)]
-            if name in found or not isinstance(value, ast.BinOp) or not names or not found.keys() >= {*names}:
+            is_of_sizes = isinstance(value, ast.BinOp | ast.Name) and names and found.keys() >= {*names}
+            if name in found or not is_of_sizes:
                 continue
             try:
                 more[name] = _size(value, found)
@@ -170,6 +171,15 @@ def parse_spec(text: str) -> Spec:
         return _spec(ast.parse(text, mode="eval").body, {})
     except SyntaxError:
         raise BadShapes(f"cannot read the shape “{text}”; write it like f16[16, 4096]") from None
+
+
+def spec_text(spec: Spec) -> str:
+    """An argument as `parse_spec` reads it."""
+    if isinstance(spec, TensorSpec):
+        return f"{spec.dtype}[{', '.join(map(str, spec.shape))}]" if spec.shape else spec.dtype
+    if isinstance(spec, Expression):
+        return spec.text
+    return f"({', '.join(map(spec_text, spec))}{',' * (len(spec) == 1)})"
 
 
 def _spec(node: ast.expr, sizes: Mapping[str, int]) -> Spec:

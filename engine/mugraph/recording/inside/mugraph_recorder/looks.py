@@ -63,7 +63,8 @@ class Seen:
     written, the type. picture: of a call, until the spool has it. picture_at: how many calls until one is taken.
     written: what the spool says of calls and times. gradients: whether they were wanted. wanted_of: arguments that want
     one. strides: of arguments that are not contiguous. structure: of the module that it is a method of. numbers: whole
-    numbers among the arguments, None for one that has many values."""
+    numbers among the arguments, None for one that has many values. spans: of these, the least and the largest value
+    that was looked at, by the argument's place."""
 
     function: Signature
     number: int
@@ -76,12 +77,25 @@ class Seen:
     strides: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
     structure: str | None = None
     numbers: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"])
+    spans: dict[int, tuple[int, int]] = field(default_factory=dict[int, "tuple[int, int]"])
     calls: int = 1
     written: tuple[float, ...] = ()
     picture: dict[str, Any] | None = None
     picture_at: int = NEVER
     time: Time = field(default_factory=Time)
     on_device: bool = False
+
+    def widen(self, values: tuple[Any, ...]) -> None:
+        """values: of the arguments of one more of these calls"""
+        for at, (least, largest) in self.spans.items():
+            number = values[at]
+            if not least <= number <= largest:
+                self.spans[at] = min(least, number), max(largest, number)
+
+    @property
+    def named_spans(self) -> dict[str, tuple[int, int]]:
+        first = 1 if self.function.owner is not None else 0
+        return {self.function.parameters[at - first].name: span for at, span in self.spans.items()}
 
 
 OTHERS = -1
@@ -209,6 +223,8 @@ class Looks:
                         seen = known.get(tuple(key))
                 if seen is not None:
                     seen.calls += weight
+                    if seen.spans:
+                        seen.widen(values)
                     if seen.calls >= seen.picture_at:
                         clock.apart(lambda: self._take(seen, values, frame))
                     if timed:
@@ -318,6 +334,8 @@ class Looks:
             for parameter, value in zip(signature.parameters, given, strict=True)
             if type(value) is int
         }
+        if alike >= MOST_NUMBERS:
+            seen.spans = {at: (value, value) for at, value in enumerate(values) if type(value) is int}
         few = len(of_function.values) < MOST_PICTURES  # calls that differ in a number alone leave others their pictures
         at_once = len(known) < MOST_PICTURES or (few and alike in (0, MOST_NUMBERS))
         if at_once:

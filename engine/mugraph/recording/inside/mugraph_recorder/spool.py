@@ -41,6 +41,7 @@ class Spool:
             "strides": seen.strides,
             "structure": seen.structure or "",
             "numbers": seen.numbers,
+            "spans": seen.named_spans,
             "seconds": [seen.time.total, seen.time.own, seen.time.device, seen.time.device_calls, run],
         }
         try:

@@ -15,7 +15,7 @@ MOST = 300
 _DTYPES = {
     "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64", "int64": "i64", "int32": "i32",
     "int16": "i16", "int8": "i8", "uint8": "u8", "bool": "bool", "float8_e4m3fn": "f8e4m3",
-    "float8_e5m2": "f8e5m2",
+    "float8_e5m2": "f8e5m2", "complex64": "c64",
 }  # fmt: skip
 _CUDA = re.compile(r"cuda(:\d+)?")
 
