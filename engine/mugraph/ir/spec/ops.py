@@ -49,10 +49,12 @@ def _window_violations(tensor: Tensor, sizes: Sizes) -> Iterator[str]:
         axes = tensor.dims[window.dim]
         if not 0 <= window.taps <= len(axes):
             yield f"a window of tensor {tensor.name} has {window.taps} taps of {len(axes)} axes"
-        elif min(window.stride, window.dilation) < 1 or window.pad < 0:
+        elif min(window.stride, window.dilation, window.spread) < 1 or window.pad < 0:
             yield f"a window of tensor {tensor.name} steps by less than 1 or has a negative pad"
         elif window.extent(axes, sizes) < 1:
             yield f"a window of tensor {tensor.name} leaves dimension {window.dim} without elements"
+        elif window.edge and window.spread > 1:
+            yield f"a window of tensor {tensor.name} has zeros between elements, and other places in their stead"
         elif window.edge and window.extent(axes, sizes) < window.dilation:
             yield f"a window of tensor {tensor.name} has no other place to read where it reaches beyond its dimension"
 
