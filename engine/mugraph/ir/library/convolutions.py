@@ -21,7 +21,7 @@ from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 from mugraph.ir.windows import Window
 
 _FORMATS = {2: "torch.channels_last"}
-"""By the number of dimensions of places. (Convolutions in three dimensions are outside the fragment.)"""
+"""By the number of dimensions of places. (In three dimensions nothing was measured.)"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,6 @@ def _through(b: Builder, x: Ref, channels: AtomDim, dims: AtomDims, windows: Seq
         if window != Window(window.dim, 0) or tap:
             found.append((window, tap))
     at = (*batch, channels, *read)
-    if found and rank == 3:
-        raise NotLowerable("a convolution with a window in three dimensions is outside the fragment")
     return b.windowed(x, at, found) if found else b.at(x, at)
 
 
