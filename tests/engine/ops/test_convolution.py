@@ -93,7 +93,9 @@ def test_every_evaluation_is_pytorch(
         np.testing.assert_allclose(result.reshape(expected.shape), expected, atol=1e-12, err_msg=f"{name} {options}")
         values = torch_reference.evaluate(program, tensors)
         (exact,) = torch_reference.outputs(program, values).values()
-        np.testing.assert_allclose(exact.numpy().reshape(expected.shape), expected, atol=1e-12, err_msg=f"{name} {options}")
+        np.testing.assert_allclose(
+            exact.numpy().reshape(expected.shape), expected, atol=1e-12, err_msg=f"{name} {options}"
+        )
         check_call(program, tensors, expected, f"{name} {options}")
 
 

@@ -47,7 +47,9 @@ def unbatched(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor
 
 def plain(region: Region) -> list[Call]:
     """What PyTorch runs where every search unit has a kernel."""
-    return [call for part in cut_region(region, to_leave(region))[1] if isinstance(part, PlainCalls) for call in part.calls]
+    return [
+        call for part in cut_region(region, to_leave(region))[1] if isinstance(part, PlainCalls) for call in part.calls
+    ]
 
 
 def convolutions(calls: Sequence[Call]) -> list[Call]:
@@ -67,7 +69,11 @@ def test_the_kernel_that_follows_adds_it(fn: Callable[..., Any], inputs: dict[st
     found = convolutions(plain(region))
     assert [bias_of(call) for call in found] == [None] * count
     bias = next(live.value for live in region.live_ins if live.expression == "b")
-    reading = [part for part in cut_region(region, to_leave(region))[1] if isinstance(part, SearchUnit) and bias in part.inputs.values()]
+    reading = [
+        part
+        for part in cut_region(region, to_leave(region))[1]
+        if isinstance(part, SearchUnit) and bias in part.inputs.values()
+    ]
     assert len(reading) == count
     whole, _ = cut_region(region, to_leave(region))
     assert whole.calls == region.calls, "what PyTorch is measured by is as recorded"

@@ -42,7 +42,12 @@ def twice(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def plain(region: Region, turned: Collection[int] = (2,)) -> list[Call]:
     """What PyTorch runs where every search unit has a kernel."""
-    return [call for part in cut_region(region, to_leave(region), turned)[1] if isinstance(part, PlainCalls) for call in part.calls]
+    return [
+        call
+        for part in cut_region(region, to_leave(region), turned)[1]
+        if isinstance(part, PlainCalls)
+        for call in part.calls
+    ]
 
 
 def turns(calls: list[Call]) -> int:

@@ -21,7 +21,14 @@ from mugraph.verification.window_places import read_places
     spread=st.integers(1, 4),
 )
 def test_places_are_those_of_the_window(
-    positions: int, taps: int, stride: int, dilation: int, pad: int, rest: int, edge: bool, reverse: bool,
+    positions: int,
+    taps: int,
+    stride: int,
+    dilation: int,
+    pad: int,
+    rest: int,
+    edge: bool,
+    reverse: bool,
     spread: int,
 ) -> None:
     window = Window(0, 1, stride, dilation, pad, rest, edge, reverse, 1 if edge else spread)

@@ -83,9 +83,7 @@ class Convolution:
         return self.lies_last or (self.taps(sizes) > 1 and not self.group)
 
 
-def convolution_of(
-    x: Tensor, weight: Tensor, over: Collection[str], *, transposed: bool = False
-) -> Convolution | None:
+def convolution_of(x: Tensor, weight: Tensor, over: Collection[str], *, transposed: bool = False) -> Convolution | None:
     """The product of both as a convolution, by how channels and taps lie; None where it is none. What its windows are
     is left to see.
 

@@ -33,9 +33,8 @@ def convolution(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     weight = args.ref("weight")
     shape = b.shape(weight)
     kernel = shape[2:]
-    channel, places = dims[-len(kernel) - 1], dims[-len(kernel) :]
     groups = args.integer("groups", 1)
-    group, out = b.atoms.regroup(channel, (groups, shape[0] // groups))
+    group, out = b.atoms.regroup(dims[-len(kernel) - 1], (groups, shape[0] // groups))
     c = b.fresh(shape[1], "c", 3)
     taps = _fresh(b, kernel)
     steps, dilations = (args.each(name, len(kernel)) for name in ("stride", "dilation"))
@@ -73,9 +72,7 @@ def transposed_convolution(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         for dilation, pad, spread in zip(dilations, pads, strides, strict=True)
     ]
     loaded = _through(b, args.ref("input"), (*group, *c), dims, windows, taps)
-    turned = (
-        b.atoms.section(size, size - 1, -1, tap) if tap else tap for size, tap in zip(kernel, taps, strict=True)
-    )
+    turned = (b.atoms.section(size, size - 1, -1, tap) if tap else tap for size, tap in zip(kernel, taps, strict=True))
     y = b.dot(loaded, b.at(weight, ((*group, *c), out, *turned)), (*c, *(atom for tap in taps for atom in tap)))
     return _biased(b, args, y, dims)
 
@@ -85,8 +82,9 @@ def _fresh(b: Builder, kernel: Sequence[int]) -> list[AtomDim]:
     return [b.fresh(size, letter, 3) for size, letter in zip(kernel, _TAPS[len(kernel)], strict=True)]
 
 
-def _through(b: Builder, x: Ref, channels: AtomDim, dims: AtomDims, windows: Sequence[Window],
-             taps: Sequence[AtomDim]) -> Node:
+def _through(
+    b: Builder, x: Ref, channels: AtomDim, dims: AtomDims, windows: Sequence[Window], taps: Sequence[AtomDim]
+) -> Node:
     """The input at channels, and at the places of a result through windows, with these taps.
 
     dims: of the result. windows: one for each dimension of places; which one, its taps and where it ends are filled in

@@ -165,9 +165,7 @@ def _shape_of_transposed(operands: Sequence[HostTensor], arguments: Mapping[str,
     batch, extents = _batch_and_places(x, weight)
     given = (_each(arguments.get(name), len(extents), other) for name, other in (*_STEPS, ("output_padding", 0)))
     places = zip(extents, weight.shape[2:], *given, strict=True)
-    sizes = [
-        (n - 1) * stride - 2 * pad + dilation * (k - 1) + more + 1 for n, k, stride, pad, dilation, more in places
-    ]
+    sizes = [(n - 1) * stride - 2 * pad + dilation * (k - 1) + more + 1 for n, k, stride, pad, dilation, more in places]
     return (*batch, weight.shape[1] * _groups(arguments), *sizes)
 
 
