@@ -61,6 +61,14 @@ SAME: dict[str, tuple[Made, Tensors, str]] = {
     "softmax of a row in two dimensions": (
         lambda x: torch.softmax(x.view(5, 21), -1).view(5, 3, 7), of((5, 3, 7)), "torch.softmax(x, -1)"
     ),
+    "log_softmax": (lambda x: F.log_softmax(x, dim=-1), of((2, 5, 7)), "torch.log_softmax(x, -1)"),
+    "log_softmax by hand": (lambda x: x - torch.log(total(x.exp())), LONE, "torch.log_softmax(x, -1)"),
+    "log_softmax less the maximum": (
+        lambda x: (y := x - x.amax(-1, keepdim=True)) - torch.log(total(y.exp())), LONE, "torch.log_softmax(x, -1)"
+    ),
+    "log_softmax by logsumexp": (
+        lambda x: x - torch.logsumexp(x, -1, keepdim=True), LONE, "torch.log_softmax(x, -1)"
+    ),
     "rms_norm": (
         lambda x, w: F.rms_norm(x, (7,), w, 1e-6), WEIGHED,
         f"{NORM}rms_norm(x, weight=w, normalized_shape=(7,), eps=1e-06)",
@@ -131,7 +139,12 @@ OTHER: dict[str, tuple[Made, Tensors]] = {
     "one more": (lambda x: x.exp() / (1 + total(x.exp())), LONE),
     "by another sum": (lambda x: x.exp() / total((2 * x).exp()), LONE),
     "a mean of exponentials": (lambda x: x.exp() / mean(x.exp()), LONE),
-    "log_softmax": (lambda x: torch.log_softmax(x, -1), LONE),
+    "a logarithm of a softmax along another dimension": (lambda x: torch.log_softmax(x, 0), LONE),
+    "twice a log_softmax": (lambda x: 2 * torch.log_softmax(x, -1), LONE),
+    "less another sum": (lambda x: x - torch.log(total(x.exp()) + 1), LONE),
+    "less the maximum once": (
+        lambda x: x - torch.log(total((x - x.amax(-1, keepdim=True)).exp())), LONE
+    ),
     "a softmax of a turned tensor": (lambda x: torch.softmax(x, -1), {"x": torch.randn(7, 5).half().T}),
     "a softmax of a part of rows": (lambda x: torch.softmax(x, -1), {"x": torch.randn(5, 9).half()[:, :7]}),
     "a softmax in float32": (lambda x: torch.softmax(x.float(), -1), LONE),
@@ -219,6 +232,7 @@ def test_whatever_has_a_call_is_what_the_call_computes() -> None:
     ("name", "wrong"),
     [
         ("softmax", [("torch.softmax", "torch.log_softmax"), ("x, -1", "2 * x, -1")]),
+        ("log_softmax", [("x, -1", "x, 0"), ("x, -1", "x[:1], -1")]),
         ("rms_norm", [("eps=1e-06", "eps=1e-05"), ("weight=w, ", ""), ("rms_norm", "layer_norm")]),
         ("layer_norm", [("eps=1e-05", "eps=1e-06"), (", bias=b", ""), ("bias=b", "bias=w"), ("(7,)", "(5,)")]),
         ("layer_norm by two means", [("eps=1e-06", "eps=0.0"), ("weight=w, bias=b", "weight=b, bias=w")]),
