@@ -10,8 +10,8 @@ from math import prod
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.library.call import LibraryCall, Product
-from mugraph.ir.library.convolutions import Convolution, call_of, of_product, orders_of
 from mugraph.ir.library.record import Orders, PredefinedKernel, lone_product, matrices_of
+from mugraph.ir.library.windowed import Convolution, call_of, of_product, orders_of
 from mugraph.ir.ops import Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes

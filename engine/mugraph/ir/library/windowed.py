@@ -83,7 +83,7 @@ class Convolution:
         return self.lies_last or (self.taps(sizes) > 1 and not self.group)
 
 
-def convolution_of(x: Tensor, weight: Tensor, over: Collection[str], *, transposed: bool = False) -> Convolution | None:
+def windowed_of(x: Tensor, weight: Tensor, over: Collection[str], *, transposed: bool = False) -> Convolution | None:
     """The product of both as a convolution, by how channels and taps lie; None where it is none. What its windows are
     is left to see.
 
@@ -112,7 +112,7 @@ def convolution_of(x: Tensor, weight: Tensor, over: Collection[str], *, transpos
 def of_product(product: LoneProduct, *, transposed: bool = False) -> Convolution | None:
     """With either operand as the weight."""
     sides = (product.left, product.right), (product.right, product.left)
-    found = (convolution_of(x, weight, product.over, transposed=transposed) for x, weight in sides)
+    found = (windowed_of(x, weight, product.over, transposed=transposed) for x, weight in sides)
     return next((one for one in found if one is not None), None)
 
 
