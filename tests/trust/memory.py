@@ -66,7 +66,7 @@ def extent(window: Json, axes: list[str], sizes: Mapping[str, int]) -> int:
     """Elements of a dimension that is read through a window."""
     positions, taps = _counts(window, axes, sizes)
     reach = (positions - 1) * window["stride"] + (taps - 1) * window["dilation"] + 1
-    return reach - window["pad"] + window["rest"]
+    return -(-(reach - window["pad"] + window["rest"]) // window.get("spread", 1))
 
 
 def shape_of(tensor: Json, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -115,7 +115,8 @@ def places_of(tensor: Json, order: list[str], sizes: Mapping[str, int]) -> Place
             place = positions * window["stride"] + along(dim[at:]) * window["dilation"] - window["pad"]
             if window.get("edge"):
                 place = _repeated(place, extent(window, dim, sizes), window["dilation"])
-            outside = outside | (place < 0) | (place >= extent(window, dim, sizes))
+            place, between = np.divmod(place, window.get("spread", 1))
+            outside = outside | (between != 0) | (place < 0) | (place >= extent(window, dim, sizes))
         total = total + place * stride
     return np.where(outside, OUTSIDE, total)
 
@@ -131,5 +132,7 @@ def _counts(window: Json, axes: list[str], sizes: Mapping[str, int]) -> tuple[in
     """Positions and taps."""
     if not 0 <= window["taps"] <= len(axes) or window["stride"] < 1 or window["dilation"] < 1 or window["pad"] < 0:
         raise Wrong("a window has more taps than axes, or a step below 1")
+    if window.get("spread", 1) < 1 or (window.get("edge") and window.get("spread", 1) > 1):
+        raise Wrong("a window has a spread below 1, or zeros between elements and others in their stead")
     at = len(axes) - window["taps"]
     return prod(sizes[axis] for axis in axes[:at]), prod(sizes[axis] for axis in axes[at:])

@@ -112,11 +112,11 @@ def products_us(products: Sequence[Product], moved: int, dtype: str, target: Tar
     return rates.kernel_us + _products_us(products, memory, share, _least(dtype, slow=not tf32), rates, target)
 
 
-def attention_us(products: Sequence[Product], moved: int, dtype: str, target: Target) -> float:
-    """Of a library's attention without a mask, its start and end included. moved: bytes read and written"""
+def attention_us(products: Sequence[Product], moved: int, dtype: str, target: Target, *, causal: bool = False) -> float:
+    """Of a library's attention, its start and end included. moved: bytes read and written"""
     rates = fitted().rates
     memory = moved / (target.bandwidth * rates.library)
-    return rates.kernel_us + max(memory, _attention_us(products, dtype, rates, target, causal=False))
+    return rates.kernel_us + max(memory, _attention_us(products, dtype, rates, target, causal=causal))
 
 
 def rows_us(function: str, moved: int, written: int, row: int, functions: int, target: Target) -> float:

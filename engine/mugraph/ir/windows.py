@@ -7,6 +7,9 @@ height is a window of the output's rows (positions) and the kernel's rows (taps)
 A window in `reverse` counts its positions from the last one: of one tap, it is a dimension from its end to its
 beginning.
 
+A window with a `spread` reads a dimension as a transposed convolution does: with so many places from one of its
+elements to the next one, of which those between are zeros. Places are counted with the zeros.
+
 A window with `edge` reads what another tap of its position reads where there is no such place: the nearest place that
 is a whole number of dilations away. A maximum over its taps is one over the places that are there.
 """
@@ -34,6 +37,8 @@ class Window:
     rest:     places of the dimension after the last one that is read; where negative, so many are read beyond its end
     edge:     beyond the dimension, is the nearest place read that is whole dilations away? Else zero
     reverse:  is the last position the first to be read?
+    spread:   places from one element of the dimension to the next one, at least 1: those between hold zeros. Not with
+              `edge`
     """
 
     dim: int
@@ -44,6 +49,7 @@ class Window:
     rest: int = 0
     edge: bool = False
     reverse: bool = False
+    spread: int = 1
 
     def split(self, axes: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The dimension's axes as positions and taps."""
@@ -52,18 +58,27 @@ class Window:
 
     def extent(self, axes: Sequence[str], sizes: Mapping[str, int]) -> int:
         """Elements of the dimension."""
+        return -(-(self._span(axes, sizes) - self.pad + self.rest) // self.spread)
+
+    def of_extent(self, extent: int, axes: Sequence[str], sizes: Mapping[str, int]) -> Window:
+        """The window of a dimension with so many elements: its `rest` follows from them."""
+        return replace(self, rest=(extent - 1) * self.spread + 1 + self.pad - self._span(axes, sizes))
+
+    def _span(self, axes: Sequence[str], sizes: Mapping[str, int]) -> int:
+        """Places from the first one that is read to the last one."""
         positions, taps = (prod(sizes[axis] for axis in part) for part in self.split(axes))
-        return (positions - 1) * self.stride + (taps - 1) * self.dilation + 1 - self.pad + self.rest
+        return (positions - 1) * self.stride + (taps - 1) * self.dilation + 1
 
     def places(self, axes: Sequence[str], sizes: Mapping[str, int]) -> list[int]:
-        """Which place is read for each position and tap, taps fastest; -1 where there is none."""
+        """Which element is read for each position and tap, taps fastest; -1 where there is none."""
         positions, taps = (prod(sizes[axis] for axis in part) for part in self.split(axes))
         extent = self.extent(axes, sizes)
         order = range(positions)[::-1] if self.reverse else range(positions)
         read = (p * self.stride + t * self.dilation - self.pad for p in order for t in range(taps))
         if self.edge:
             return [self.nearest(place, extent) for place in read]
-        return [place if 0 <= place < extent else -1 for place in read]
+        elements = (divmod(place, self.spread) for place in read)
+        return [element if 0 <= element < extent and not between else -1 for element, between in elements]
 
     def nearest(self, place: int, extent: int) -> int:
         """The place itself, or where it lies outside, the nearest one that is whole dilations away; -1 where there is
@@ -81,8 +96,13 @@ class Window:
 
     @property
     def has_zeros(self) -> bool:
-        """Are zeros read beyond the dimension?"""
-        return self.leaves and not self.edge
+        """Are zeros read beyond the dimension, or between its elements?"""
+        return self.spread > 1 or (self.leaves and not self.edge)
+
+    @property
+    def is_sum(self) -> bool:
+        """Is the element that is read a sum of indices times numbers?"""
+        return self.spread == 1 and not self.edge
 
 
 def room(window: Window, axes: Sequence[str], sizes: Mapping[str, int]) -> tuple[str, int] | None:
@@ -95,13 +115,13 @@ def room(window: Window, axes: Sequence[str], sizes: Mapping[str, int]) -> tuple
         return None
     outer, *inner = positions or taps
     step = prod(sizes[axis] for axis in inner) * (window.stride if positions else window.dilation)
-    return outer, sizes[outer] + -(-needed // step)
+    return outer, sizes[outer] + -(-needed * window.spread // step)
 
 
 def resized(window: Window, axes: Sequence[str], old: Mapping[str, int], new: Mapping[str, int]) -> Window:
     """The window at other sizes. Where it reads a dimension some places further, as an operand of a concatenation, so
     much further that little would be left of the dimension, it keeps its place in proportion."""
-    if window.taps or window.stride > 1 or window.edge or window.reverse:
+    if window.taps or max(window.stride, window.spread) > 1 or window.edge or window.reverse:
         return window
     before, after = (prod(sizes[axis] for axis in axes) for sizes in (old, new))
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 
 from mugraph.events import UnitResult
-from mugraph.ir.calls import Call
+from mugraph.ir.calls import Call, operands
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.solve.large_products import large_products
@@ -53,14 +54,37 @@ class Division:
         """Estimated, of the parts that compute something of what the unit computes; infinite where it is not known."""
         return self._us_of(_made(unit), target)
 
+    def _computed(self, part: Part) -> frozenset[int]:
+        """What the part makes; of a value that only parts make, as a convolution without its bias or a turned operand,
+        also what is made of it: it is a part of the way there."""
+        found, todo = set[int](), [*_made(part)]
+        while todo:
+            value = todo.pop()
+            if value not in found:
+                found.add(value)
+                todo += self._of_unrecorded.get(value, ())
+        return frozenset(found)
+
+    @cached_property
+    def _of_unrecorded(self) -> dict[int, set[int]]:
+        """Value that no call of the code makes -> what calls make that read it."""
+        recorded = {value for call in self.region.calls for value in call.outputs}
+        made = {value for part in self.parts for value in _made(part)} - recorded
+        found: dict[int, set[int]] = {}
+        for call in (call for part in self.parts for call in part.calls):
+            for value in made.intersection(operands(call)):
+                found.setdefault(value, set()).update(call.outputs)
+        return found
+
     def _us_of(self, values: frozenset[int], target: Target) -> float:
-        parts = [part for part in self.parts if not values.isdisjoint(_made(part))]
+        parts = [part for part in self.parts if not values.isdisjoint(self._computed(part))]
         us = self._us(parts, target) if parts else None
         return inf if us is None else us
 
     def us_beside(self, other: Division, unit: SearchUnit, target: Target) -> tuple[float, float]:
         """Estimated, of both divisions, of as much around the unit as they have parts for that overlap in neither."""
-        values, parts = _made(unit), [_made(part) for part in (*self.parts, *other.parts)]
+        values = _made(unit)
+        parts = [one._computed(part) for one in (self, other) for part in one.parts]
         while more := [made for made in parts if not made.isdisjoint(values) and not made <= values]:
             values = values.union(*more)
         return self._us_of(values, target), other._us_of(values, target)

@@ -7,6 +7,7 @@ the user's code passes there.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import sys
@@ -19,6 +20,8 @@ from typing import Any, cast
 
 import torch
 
+from mugraph.recording.inside.mugraph_watcher.guards import Guards
+from mugraph.recording.inside.mugraph_watcher.watch import why_not
 from mugraph.trace.run.around import as_recorded
 from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
@@ -71,29 +74,38 @@ class Entered:
 
 def entered(applied: Applied, folder: Path, device: str) -> Entered:
     """What the program calls. Raises NotCalled, or what the user's code raises."""
-    kernels, space = _imported(applied, folder)
-    fits: Any = getattr(kernels, applied.fits)
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
+        kernels, space = _imported(applied, folder)
+        fits: Any = getattr(kernels, applied.fits)
         given = _given(applied, kernels, space, device)
         with torch.no_grad():
             fits(*given)  # at first it may try the kernels, and say what is wrong with them
-        refused = NotCalled(f"the guard of {applied.name} {REFUSED}{_said(heard, applied.name)}")
 
     def call() -> object:
         if fits(*given):
             return getattr(kernels, applied.name)(*given)
-        raise refused
+        why = _said(heard, (applied.name, kernels.__name__)) or _why(applied, kernels, given)
+        raise NotCalled(f"the guard of {applied.name} {REFUSED} ({why})")
 
     with torch.no_grad():
         call()
     return Entered(call, kernels, applied.name)
 
 
-def _said(heard: Sequence[warnings.WarningMessage], name: str) -> str:
-    """What the guard has said about that: its kernels were tried and found wrong."""
-    said = [str(one.message) for one in heard if str(one.message).startswith(f"{name}: ")]
-    return f" ({said[-1].removeprefix(f'{name}: ')})" if said else ""
+def _said(heard: Sequence[warnings.WarningMessage], names: Sequence[str]) -> str:
+    """What the guard, or its module, has said about that: its kernels were tried and found wrong, or are damaged."""
+    said = [(name, str(one.message)) for one in heard for name in names if str(one.message).startswith(f"{name}: ")]
+    return said[-1][1].removeprefix(f"{said[-1][0]}: ") if said else ""
+
+
+def _why(applied: Applied, kernels: ModuleType, given: tuple[object, ...]) -> str:
+    """Which of the guard's checks says no, now that they are made again."""
+    path = str(kernels.__file__)
+    with torch.no_grad():
+        return why_not(
+            Guards(path, ast.parse(applied.module_text)), applied.fits, getattr(kernels, applied.fits), given
+        )
 
 
 def _imported(applied: Applied, folder: Path) -> tuple[ModuleType, dict[str, object]]:

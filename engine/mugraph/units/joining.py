@@ -41,13 +41,16 @@ MAX_ITEMS = 400
 
 
 def units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[Part, ...]:
-    """The region's units, those joined that gain by it, in an order in which they can run. refused: as of `units`."""
+    """The region's units, those joined that gain by it, in an order in which they can run.
+
+    refused: sets of values that no search unit may compute, nor a part of one
+    """
     cut = single_units(region, refused=refused)
     # Written in place to what is made here, calls have to keep their order. What others see, no unit moves across.
     barrier = RegionGraph(region).barrier
     ordered = any(is_inplace(call) and i not in barrier for i, call in enumerate(region.calls))
     if not ordered and any(isinstance(unit, SearchUnit) for unit in cut):
-        cut = _Joiner(region, cut).joined()
+        cut = _Joiner(region, cut, refused).joined()
     return with_chains(region, cut, refused)
 
 
@@ -72,8 +75,9 @@ class _Item:
 
 
 class _Joiner:
-    def __init__(self, region: Region, cut: Sequence[Part]) -> None:
+    def __init__(self, region: Region, cut: Sequence[Part], refused: Collection[frozenset[int]]) -> None:
         self._region = region
+        self._refused = refused
         self._names = value_names(region)
         self._segment = RegionGraph(region).segment
         self._returned = {live.value for live in region.live_outs}
@@ -166,7 +170,8 @@ class _Joiner:
 
     def _both(self, one: _Item, other: _Item) -> _Item | None:
         calls = one.calls | other.calls
-        if len({self._segment[i] for i in calls}) > 1:
+        made = {value for i in calls for value in self._region.calls[i].outputs}
+        if len({self._segment[i] for i in calls}) > 1 or any(made.issuperset(values) for values in self._refused):
             return None
         if calls not in self._tried:
             self._tried[calls] = self._made(one, other, calls)

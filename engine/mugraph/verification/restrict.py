@@ -68,9 +68,8 @@ def _tensor(tensor: Tensor, sizes: Sizes, slices: Slices) -> Tensor:
         places = places_of(tensor, window.dim, sizes, slices)
         positions, _ = window.split(axes)
         first = slices[positions[0]][0] * prod(sizes[a] for a in positions[1:]) if set(positions) & set(slices) else 0
-        pad = int(places[0]) - (first * window.stride - window.pad)
-        moved = replace(window, pad=pad, rest=0)
-        windows[number] = replace(moved, rest=len(places) - moved.extent(axes, _sizes(sizes, slices)))
+        pad = int(places[0]) * window.spread - (first * window.stride - window.pad)
+        windows[number] = replace(window, pad=pad).of_extent(len(places), axes, _sizes(sizes, slices))
     return replace(tensor, windows=tuple(windows))
 
 
@@ -96,8 +95,8 @@ def _places_of_window(window: Window, axes: Sequence[str], sizes: Sizes, slices:
     first, count = (n * inner for n in slices[positions[0]])
     start = first * window.stride - window.pad
     reach = (count - 1) * window.stride + (prod(sizes[axis] for axis in taps) - 1) * window.dilation + 1
-    start, end = max(0, start), min(extent, start + reach)
-    # Where all of it lies in the pad, one place that is never read is there.
+    start, end = max(0, -(-start // window.spread)), min(extent, -(-(start + reach) // window.spread))
+    # Where all of it lies in the pad, or between two elements, one place that is never read is there.
     return np.arange(start, end) if start < end else np.array([min(start, extent - 1)])
 
 

@@ -30,4 +30,6 @@ def read_places(window: Window, axes: Sequence[str], sizes: Mapping[str, int], d
         place = torch.where(
             place < 0, place + on * dilation, torch.where(place >= extent, place + back * dilation, place)
         )
-    return torch.where((place >= 0) & (place < extent), place, -1)
+    between = torch.remainder(place, window.spread)
+    element = torch.div(place, window.spread, rounding_mode="floor")
+    return torch.where((element >= 0) & (element < extent) & (between == 0), element, -1)

@@ -121,6 +121,14 @@ def _cases() -> dict[str, Case]:
             g.convolution(1, 16, 16, 7, 8, stride=3, pad=0, dilation=2, loops="c r s"),
             _grid(*pixels, swap=True, r=1, s=1, c=16),
         ),
+        "convolution_transposed": (
+            g.convolution(1, 16, 16, 4, 7, spread=2, more=1, pad=1),
+            _grid(*pixels, r=1, s=1, c=16),
+        ),
+        "convolution_transposed_unaligned": (
+            g.convolution(1, 16, 16, 3, 5, spread=3, pad=4, dilation=2, loops="s r"),
+            _grid(*pixels, r=1, s=1),
+        ),
         "convolution_gated": (g.convolution(1, 16, 16, 4, 5, loops="r s", gated=True), _grid(*pixels, r=1, s=1)),
         "convolution_f32": (g.convolution(1, 16, 16, 4, 18, dtype="f32", loops="r s"), _grid(*pixels, r=1, s=1)),
         "broadcast_load": (g.broadcast_load(4, 50), _grid(("m", 2))),

@@ -338,16 +338,19 @@ def size(block: BlockGraph) -> int:
 
 def convolution(
     n: int, c: int, o: int, height: int, width: int, *, taps: tuple[int, int] = (3, 3), stride: int = 1, pad: int = 1,
-    dilation: int = 1, loops: str = "r s c", dtype: DType = "f16",
+    dilation: int = 1, spread: int = 1, more: int = 0, loops: str = "r s c", dtype: DType = "f16",
     gated: bool = False,
 ) -> BlockGraph:  # fmt: skip
-    """Implicit GEMM: bias and SiLU after loops over the kernel's rows and columns, and over channels."""
+    """Implicit GEMM: bias and SiLU after loops over the kernel's rows and columns, and over channels.
+
+    spread, more: of a transposed convolution its stride, and the places after its last one
+    """
     sizes = {"n": n, "o": o, "c": c, "r": taps[0], "s": taps[1]}
     windows: list[Window] = []
     for dim, (axis, extent, tap) in enumerate(zip("pq", (height, width), taps, strict=True), 2):
-        reach = extent + 2 * pad - dilation * (tap - 1) - 1
+        reach = (extent - 1) * spread + 2 * pad - dilation * (tap - 1) + more
         sizes[axis] = reach // stride + 1
-        windows.append(Window(dim, 1, stride, dilation, pad, reach % stride - pad))
+        windows.append(Window(dim, 1, stride, dilation, pad, reach % stride - pad - more, spread=spread))
     g = Graph("convolution", sizes, nest(*loops.split()), dtype)
     dims = (("n",), ("c",), ("p", "r"), ("q", "s"))
     strides = (c * height * width, height * width, width, 1)

@@ -23,6 +23,9 @@ def through_windows(array: Array, tensor: Tensor, sizes: Sizes) -> Array:
     """Zeros around each windowed dimension, then what each position's taps read of it."""
     for window in tensor.windows:
         positions, taps = (int(np.prod([sizes[a] for a in axes])) for axes in window.split(tensor.dims[window.dim]))
+        if window.spread > 1:
+            between = np.arange(1, array.shape[window.dim]).repeat(window.spread - 1)
+            array = np.insert(array, between, 0, axis=window.dim)
         around = [(0, 0)] * array.ndim
         around[window.dim] = (0, 0) if window.edge else (window.pad, max(0, -window.rest))
         padded = np.pad(array, around)

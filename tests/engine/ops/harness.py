@@ -106,6 +106,7 @@ def load(tensor: torch.Tensor, layout: Tensor, sizes: Mapping[str, int]) -> torc
         tensor = tensor.reshape(layout.shape(sizes))
     for window in layout.windows:  # a dimension of places becomes positions and taps, zero where there is no place
         positions, taps = (prod(sizes[axis] for axis in part) for part in window.split(layout.dims[window.dim]))
+        tensor = spread_out(tensor, window.dim, window.spread)
         pads = [0] * (2 * tensor.dim())
         behind = 2 * (tensor.dim() - 1 - window.dim)
         pads[behind : behind + 2] = [window.pad, max(0, -window.rest)]
@@ -117,6 +118,15 @@ def load(tensor: torch.Tensor, layout: Tensor, sizes: Mapping[str, int]) -> torc
             tensor = torch.nn.functional.pad(tensor, pads)
         tensor = tensor.index_select(window.dim, places.flatten())
     return tensor.reshape([sizes[axis] for axis in layout.axes])
+
+
+def spread_out(tensor: torch.Tensor, dim: int, spread: int) -> torch.Tensor:
+    """With so many places from one element along a dimension to the next one, zeros between."""
+    shape = list(tensor.shape)
+    shape[dim] = (shape[dim] - 1) * spread + 1
+    found = tensor.new_zeros(shape)
+    found.movedim(dim, 0)[::spread] = tensor.movedim(dim, 0)
+    return found
 
 
 def within(places: torch.Tensor, extent: int) -> torch.Tensor:

@@ -89,6 +89,21 @@ def convolution(rank: int) -> Callable[[Rng], Drawn]:
     return draw
 
 
+def transposed_convolution(rank: int) -> Callable[[Rng], Drawn]:
+    def draw(rng: Rng) -> Drawn:
+        c, o, groups = rng.choice((1, 3)), rng.choice((1, 2)), rng.choice((1, 1, 2))
+        space, kernel = ([rng.choice((2, 3)) for _ in range(rank)] for _ in range(2))
+        x = T((*((2,) if rng.random() < 0.7 else ()), groups * c, *space))
+        weight, bias = T((groups * c, o, *kernel)), rng.choice((None, T((groups * o,))))
+        steps = tuple(rng.choice((1, 2, 3)) for _ in range(rank))
+        pads = tuple(rng.choice((0, size // 2)) for size in kernel)
+        more = tuple(rng.choice((0, step - 1)) for step in steps)
+        return drawn(x, weight, bias, **some(rng, dilation=1), stride=steps, padding=pads, output_padding=more,
+                     groups=groups)  # fmt: skip
+
+    return draw
+
+
 def attention(rng: Rng) -> Drawn:
     b, s, t, d, e = (rng.choice((1, 2, 3)) for _ in range(5))
     heads, kv = rng.choice(((1, 1), (4, 2), (6, 1), (3, 3)))
@@ -133,5 +148,7 @@ PRODUCTS: dict[str, Callable[[Rng], Drawn]] = {
     "baddbmm": added_product(batches), "addmv": added_product(matrix_vector), "einsum": einsum,
     "inner": inner, "tensordot": tensordot, "vecdot": row_products, "vdot": vectors, "addbmm": added_batches,
     "addr": added_outer, "conv1d": convolution(1), "conv2d": convolution(2), "conv3d": convolution(3),
+    "conv_transpose1d": transposed_convolution(1), "conv_transpose2d": transposed_convolution(2),
+    "conv_transpose3d": transposed_convolution(3),
     "scaled_dot_product_attention": attention,
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ DRAWS = 60
 
 def drawn(rng: random.Random) -> tuple[str, dict[str, torch.Tensor], dict[str, Any]]:
     """The function, its tensors and its other arguments."""
-    rank, groups = rng.choice((1, 2, 2)), rng.choice((1, 1, 2, 3))
+    rank, groups = rng.choice((1, 2, 2, 3)), rng.choice((1, 1, 2, 3))
     c, o = rng.choice((1, 3)), rng.choice((1, 2))
     taps = [rng.choice((1, 2, 3, 4)) for _ in range(rank)]
     space = [rng.choice((4, 5, 7, 8)) for _ in range(rank)]
@@ -43,13 +44,33 @@ def drawn(rng: random.Random) -> tuple[str, dict[str, torch.Tensor], dict[str, A
     }  # fmt: skip
 
 
+def drawn_transposed(rng: random.Random) -> tuple[str, dict[str, torch.Tensor], dict[str, Any]]:
+    """The same, of calls that have a rule."""
+    rank, groups = rng.choice((1, 2, 2, 3)), rng.choice((1, 1, 2))
+    c, o = rng.choice((1, 3)), rng.choice((1, 2))
+    taps, dilation = [rng.choice((1, 2, 3, 4)) for _ in range(rank)], [rng.choice((1, 1, 2)) for _ in range(rank)]
+    space, stride = [rng.choice((2, 3, 5)) for _ in range(rank)], [rng.choice((1, 2, 3)) for _ in range(rank)]
+    batch = (2,) if rng.random() < 0.8 else ()
+    tensors = {"x": torch.randn(*batch, groups * c, *space), "w": torch.randn(groups * c, o, *taps)}
+    if rng.random() < 0.5:
+        tensors["b"] = torch.randn(groups * o)
+    reach = [(size - 1) * step for size, step in zip(taps, dilation, strict=True)]
+    return f"conv_transpose{rank}d", tensors, {
+        "stride": stride, "padding": [rng.randint(0, most) for most in reach], "groups": groups, "dilation": dilation,
+        "output_padding": [rng.randrange(max(of)) for of in zip(stride, dilation, strict=True)],
+    }  # fmt: skip
+
+
 @pytest.mark.filterwarnings("ignore:Using padding='same'")
-def test_every_evaluation_is_pytorch() -> None:
+@pytest.mark.parametrize("draw", [drawn, drawn_transposed], ids=["direct", "transposed"])
+def test_every_evaluation_is_pytorch(
+    draw: Callable[[random.Random], tuple[str, dict[str, torch.Tensor], dict[str, Any]]],
+) -> None:
     rng = random.Random(0)
     torch.manual_seed(0)
     done = 0
     while done < DRAWS:
-        name, tensors, options = drawn(rng)
+        name, tensors, options = draw(rng)
 
         def convolution(
             x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None = None, name: str = name, options: Any = options
@@ -66,12 +87,15 @@ def test_every_evaluation_is_pytorch() -> None:
         assert check_program(program) == []
         assert parse_program(format_program(program)) == program
         assert program_from_json(program_to_json(program)) == program
-        given = {tensor: tensors[tensor].double().numpy()[None] for tensor in lowered.inputs}
+        shapes = {tensor.name: tensor.shape(program.sizes) for tensor in program.tensors}  # dimensions may lie as one
+        given = {tensor: tensors[tensor].double().numpy().reshape(1, *shapes[tensor]) for tensor in lowered.inputs}
         (result,) = evaluate_program(program, given, FloatArithmetic()).values()
-        np.testing.assert_allclose(result[0], expected, atol=1e-12, err_msg=f"{name} {options}")
+        np.testing.assert_allclose(result.reshape(expected.shape), expected, atol=1e-12, err_msg=f"{name} {options}")
         values = torch_reference.evaluate(program, tensors)
         (exact,) = torch_reference.outputs(program, values).values()
-        np.testing.assert_allclose(exact.numpy(), expected, atol=1e-12, err_msg=f"{name} {options}")
+        np.testing.assert_allclose(
+            exact.numpy().reshape(expected.shape), expected, atol=1e-12, err_msg=f"{name} {options}"
+        )
         check_call(program, tensors, expected, f"{name} {options}")
 
 
@@ -80,9 +104,11 @@ def check_call(program: TensorProgram, tensors: dict[str, torch.Tensor], expecte
     call = library_call(as_block(program))
     if call is not None:
         scope: dict[str, Any] = {"torch": torch, **{name: tensor.double() for name, tensor in tensors.items()}}
+        for view in call.operands:
+            scope[view.tensor.name] = scope[view.tensor.name].reshape(view.own_shape)
         if call.allocates:
             exec(call.text({"x": "x", "w": "w", "b": "b", "out": "out"}), scope)
-            np.testing.assert_allclose(scope["out"].numpy(), expected, atol=1e-12, err_msg=what)
+            np.testing.assert_allclose(scope["out"].numpy().reshape(expected.shape), expected, atol=1e-12, err_msg=what)
 
 
 def test_a_convolution_is_a_kernel_of_pytorch() -> None:
@@ -116,12 +142,24 @@ def test_a_pointwise_convolution_needs_no_window() -> None:
     assert not any(tensor.windows for tensor in program.tensors)
 
 
+def test_of_several_images_it_is_a_kernel_of_pytorch() -> None:
+    tensors = {"x": torch.randn(2, 6, 9, 8), "w": torch.randn(4, 6, 1, 1), "b": torch.randn(4)}
+    program = lower_region(record(lambda x, w, b: F.conv2d(x, w, b), tensors)).program
+    call = library_call(as_block(program))
+    assert call is not None
+    assert call.shown == "torch.conv2d(x, w, b, (1, 1), (0, 0), (1, 1))"
+    expected = F.conv2d(*(tensor.double() for tensor in tensors.values())).numpy()
+    check_call(program, tensors, expected, call.shown)
+
+
 def test_small_sizes_keep_what_a_window_reads() -> None:
     """A pad as large as the reduced kernel would leave nothing of the input."""
     tensors = {"x": torch.randn(1, 2, 9, 9), "w": torch.randn(2, 2, 7, 7)}
     program = lower_region(record(lambda x, w: F.conv2d(x, w, stride=2, padding=3), tensors)).program
-    verdict = verify_topology(program, as_block(program), seed=1)
-    assert verdict.passed, verdict.reason
+    up = lower_region(record(lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=3), tensors)).program
+    for one in (program, up):
+        verdict = verify_topology(one, as_block(one), seed=1)
+        assert verdict.passed, verdict.reason
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,33 @@ def test_what_a_unit_has_to_be_faster_than(long: RegionResult) -> None:
     assert division.us_around(unit, target) == pytest.approx(solution.estimate_us)
 
 
+CONVOLVED = """\
+import torch
+import torch.nn.functional as F
+
+
+# mugraph: x=f16[16, 64, 64, 64], w=f16[64, 32, 3, 3], b=f16[32], r=f16[16, 32, 64, 64]
+def up(x, w, b, r):
+    return F.silu(F.conv_transpose2d(x, w, b, padding=1)) + r
+"""
+
+
+def test_a_convolution_apart_from_its_bias_counts_for_the_unit_that_has_both(tmp_path: Path) -> None:
+    target = TARGETS["h200"]
+    path = tmp_path / "model.py"
+    path.write_text(CONVOLVED)
+    (region,) = trace_file(path).regions
+    (unit,) = [part for part in cut_region(region)[1] if isinstance(part, SearchUnit)]
+    left = [frozenset(call.outputs) for call in left_to_pytorch(unit)]
+    assert len(left) == 1
+    cut, parts = cut_region(region, left)
+    apart = Division(cut, list(parts), [])
+    all_of_it = apart.us(target)
+    assert all_of_it is not None
+    assert apart.us_around(unit, target) == pytest.approx(all_of_it)
+    assert apart.us_beside(apart, unit, target) == (pytest.approx(all_of_it), pytest.approx(all_of_it))
+
+
 GATED = """\
 import torch
 import torch.nn.functional as F

@@ -123,10 +123,17 @@ def test_one_that_differs_is_not_kept(trace: Trace, name: str) -> None:
     assert not is_turned(result)
 
 
-@pytest.mark.parametrize(("name", "turned"), [("image", True), ("picture", False), ("volume", False)])
+@pytest.mark.parametrize(("name", "turned"), [("image", True), ("picture", False)])
 def test_without_a_gpu_the_one_that_is_expected_to_be_faster(trace: Trace, name: str, turned: bool) -> None:
     """The picture's convolution has few channels: by estimate a kernel of ours, in TF32 as well, is faster yet."""
     assert is_turned(solved(trace, name, None)) == turned
+
+
+def test_without_a_gpu_nothing_is_turned_in_three_dimensions(trace: Trace) -> None:
+    """Of which nothing was measured; and torch.compile is expected to be as fast as a kernel of ours."""
+    result = solved(trace, "volume", None)
+    assert result.status == "no-gain"
+    assert result.plan is None or not is_turned(result)
 
 
 def test_where_there_is_no_choice_nothing_is_measured_twice(trace: Trace) -> None:

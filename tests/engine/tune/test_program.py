@@ -119,8 +119,29 @@ def test_a_recorded_call_is_made_as_it_was(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_guard_that_refuses_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NotCalled, match="guard of scaled refuses"):
+    with pytest.raises(NotCalled, match=r"guard of scaled refuses the call that it was made for \(.+\)$"):
         entered(applied(tmp_path, fits="False"), tmp_path, "cpu")
+
+
+def test_so_is_which_of_its_checks_says_no(tmp_path: Path) -> None:
+    with pytest.raises(NotCalled, match=r"refuses the call that it was made for \(.*y.*float16.*\)$"):
+        entered(applied(tmp_path, fits="y.dtype is __import__('torch').float32"), tmp_path, "cpu")
+
+
+def test_so_is_what_it_says_no_to_later(tmp_path: Path) -> None:
+    """It was taken once, and is not any more."""
+    call = entered(applied(tmp_path, fits="len(asked) < 100"), tmp_path, "cpu").call
+    call()
+    sys.modules["layer_mugraph"].asked += ["Layer"] * 100
+    with pytest.raises(NotCalled, match=r"refuses the call that it was made for \(.*asked.*\)$"):
+        call()
+
+
+def test_so_is_what_a_module_says_of_itself(tmp_path: Path) -> None:
+    damaged = applied(tmp_path, fits="False")
+    text = "import warnings\nwarnings.warn(f'{__name__}: the kernels are not used: damaged')\n"
+    with pytest.raises(NotCalled, match=r"\(the kernels are not used: damaged\)$"):
+        entered(replace(damaged, module_text=text + damaged.module_text), tmp_path, "cpu")
 
 
 def test_of_many_calls_that_which_is_taken(tmp_path: Path) -> None:

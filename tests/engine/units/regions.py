@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from mugraph.ir.memory_order import in_order, inverse
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
+from mugraph.ops.algebra.registry import canonical
+from mugraph.trace.pytorch.biased import WINDOW_DIMS
 from mugraph.trace.regions.replay import replay
 from mugraph.units.search_units import single_units
 
@@ -59,6 +61,16 @@ def run(region: Region, cut_up: tuple[Part, ...], inputs: dict[str, torch.Tensor
             laid = result.reshape(in_order(order, region.values[value].shape)).contiguous()
             env[value] = laid.permute(inverse(order))
     return env
+
+
+def convolved(region: Region) -> list[int]:
+    """What its convolutions make."""
+    return [value for call in region.calls if canonical(call.target) in WINDOW_DIMS for value in call.outputs]
+
+
+def to_leave(region: Region) -> list[frozenset[int]]:
+    """Its convolutions, as `cut_region` takes what is left to PyTorch."""
+    return [frozenset((value,)) for value in convolved(region)]
 
 
 def agrees(fn: Callable[..., Any], inputs: dict[str, torch.Tensor], **limits: Any) -> tuple[Part, ...]:

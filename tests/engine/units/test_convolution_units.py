@@ -52,8 +52,26 @@ def test_sums_and_roots_over_a_map_are_other_units() -> None:
                     below.add(op.name)
 
 
-def test_other_convolutions_stay_as_they_are() -> None:
-    def transposed(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-        return F.conv_transpose2d(x, w, padding=1)
+def test_a_transposed_one_is_one_unit_with_what_follows() -> None:
+    def up(x: torch.Tensor, w: torch.Tensor, g: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        y = F.conv_transpose2d(x, w, b, stride=2, padding=1, output_padding=1)
+        return F.hardswish(y) * g[:, None, None] + y
 
-    assert all(isinstance(unit, PlainCalls) for unit in cut(transposed, **X))
+    (unit,) = units(agrees(up, {**X, **CHANNELS}))
+    assert any(window.spread == 2 for tensor in unit.program.tensors for window in tensor.windows)
+
+
+def test_so_is_one_in_three_dimensions() -> None:
+    def volume(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(F.conv3d(x, w, stride=(1, 2, 1), padding=1)) * 2
+
+    (unit,) = units(agrees(volume, {"x": randn(2, 3, 4, 7, 6), "w": randn(4, 3, 2, 3, 3, seed=1)}))
+    assert Kind.DOT in [op.kind for op in unit.program.ops]
+
+
+def test_other_convolutions_stay_as_they_are() -> None:
+    def cropped(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        """Of places that the kernel's first tap does not reach."""
+        return F.conv_transpose2d(x, w, padding=3)
+
+    assert all(isinstance(unit, PlainCalls) for unit in cut(cropped, **X))

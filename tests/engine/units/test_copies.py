@@ -22,7 +22,7 @@ from mugraph.units.layouts import plain_calls_of
 from mugraph.units.region_units import cut_region
 
 from tests.engine.ops.harness import randn, record
-from tests.engine.units.regions import run
+from tests.engine.units.regions import run, to_leave
 
 INPUTS = {"x": randn(2, 4, 9, 6), "w": randn(4, 4, 3, 3, seed=1), "b": randn(4, seed=2)}
 Function = Callable[..., torch.Tensor]
@@ -56,7 +56,7 @@ FUNCTIONS = (alone, after_a_kernel, read_twice)
 
 
 def cut(fn: Function) -> tuple[Region, tuple[Part, ...], list[SearchUnit]]:
-    region, parts = cut_region(record(fn, INPUTS))
+    region, parts = cut_region(region := record(fn, INPUTS), to_leave(region))
     return region, parts, [part for part in parts if isinstance(part, SearchUnit)]
 
 

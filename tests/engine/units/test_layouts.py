@@ -15,12 +15,12 @@ from mugraph.ir.region import PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import canonical
 from mugraph.trace.regions.replay import replay
 from mugraph.units.biases import with_biases_apart, with_biases_back
-from mugraph.units.layouts import POSSIBLE, turnable, with_channels_last, with_usual_layouts
+from mugraph.units.layouts import POSSIBLE, plain_calls, turnable, with_channels_last, with_usual_layouts
 from mugraph.units.region_units import cut_region
 from mugraph.units.written_last import reading_usual, with_copies, written_by_kernels
 
 from tests.engine.ops.harness import randn, record
-from tests.engine.units.regions import run
+from tests.engine.units.regions import convolved, run, to_leave
 
 X = {"x": randn(2, 4, 5, 6), "w": randn(4, 6, 3, 3, seed=1), "b": randn(6, seed=2)}
 SQUARE = {**X, "w": randn(4, 4, 3, 3, seed=1), "b": randn(4, seed=2)}
@@ -42,7 +42,12 @@ def twice(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def plain(region: Region, turned: Collection[int] = (2,)) -> list[Call]:
     """What PyTorch runs where every search unit has a kernel."""
-    return [call for part in cut_region(region, (), turned)[1] if isinstance(part, PlainCalls) for call in part.calls]
+    return [
+        call
+        for part in cut_region(region, to_leave(region), turned)[1]
+        if isinstance(part, PlainCalls)
+        for call in part.calls
+    ]
 
 
 def turns(calls: list[Call]) -> int:
@@ -55,7 +60,7 @@ def test_the_kernel_that_follows_reads_channels_last(
 ) -> None:
     region = record(fn, inputs)
     assert turns(plain(region)) == count
-    cut, parts = cut_region(region)
+    cut, parts = cut_region(region, to_leave(region))
     assert cut.calls == region.calls, "what PyTorch is measured by is as recorded"
     results = [call.outputs[0] for call in plain(region) if "conv" in call.target]
     for part in parts:
@@ -72,7 +77,7 @@ def test_windows_in_three_dimensions_where_asked_for() -> None:
     region = record(volume, VOLUME)
     (copy,) = [call for call in plain(region, POSSIBLE) if "memory_format" in call.kwargs]
     assert copy.kwargs == {"memory_format": Symbol("torch.channels_last_3d")}
-    cut, parts = cut_region(region, (), POSSIBLE)
+    cut, parts = cut_region(region, to_leave(region), POSSIBLE)
     (out,) = [live.value for live in region.live_outs]
     torch.testing.assert_close(run(cut, parts, VOLUME)[out].float(), volume(**VOLUME), rtol=1e-4, atol=1e-5)
 
@@ -112,14 +117,14 @@ def test_what_is_channels_last_already_is_left_alone() -> None:
     inputs = {**X, "x": X["x"].contiguous(memory_format=torch.channels_last)}
     region = record(already, inputs)
     assert turns(plain(region)) == 0
-    steps = [part.calls for part in cut_region(region)[1]]
+    steps = [part.calls for part in cut_region(region, to_leave(region))[1]]
     assert with_usual_layouts(region, steps) == steps
 
 
 def test_numbers_and_calls_come_back() -> None:
     """In each cut, with the values of the cut region, whatever stays."""
     region = record(twice, SQUARE)
-    cut, parts = cut_region(region)
+    cut, parts = cut_region(region, to_leave(region))
     steps = [part.calls for part in parts]
     back = [call for step in with_biases_back(cut, with_usual_layouts(cut, steps)) for call in step]
     assert [call for call in back if not canonical(call.target).endswith("view")] == list(region.calls)
@@ -127,8 +132,8 @@ def test_numbers_and_calls_come_back() -> None:
 
 def test_calls_beside_a_kernel_read_the_usual_order() -> None:
     region = record(pooled, X)
-    apart = with_biases_apart(region)
-    (one,) = turnable(apart)
+    apart = with_biases_apart(region, convolved(region))
+    (one,) = turnable(apart, left=convolved(apart))
     turned = with_channels_last(apart, [one])
     (step,) = with_usual_layouts(region, [turned.calls], {one.result})
     env = {live.value: X[live.expression] for live in region.live_ins}
@@ -173,7 +178,7 @@ def test_chains_compute_the_same(rank: int, transposed: bool, groups: int, steps
 
     inputs = {"x": x, "w": w, "b": b}
     recorded = record(chain, inputs)
-    region, parts = cut_region(recorded, (), POSSIBLE)
+    region, parts = cut_region(recorded, to_leave(recorded), POSSIBLE)
     want = chain(x.double(), w.double(), b.double())
     env = {live.value: inputs[live.expression].double() for live in region.live_ins}
     steps_of = with_usual_layouts(region, [part.calls for part in parts])
@@ -193,7 +198,7 @@ def test_a_convolution_with_a_rule_is_left_to_pytorch_where_asked_for() -> None:
     inputs = {**X, "w": randn(6, 4, 3, 3, seed=1)}
     region = record(least, inputs)
     (call,) = [call for call in region.calls if "conv" in call.target]
-    assert not [call for call in plain(region) if "conv" in call.target]
+    assert not [call for part in cut_region(region)[1] for call in plain_calls(part) if "conv" in call.target]
     cut, parts = cut_region(region, [frozenset(call.outputs)])
     calls, unit = parts
     assert [canonical(one.target) for one in calls.calls] == ["Tensor.contiguous", canonical(call.target)]
@@ -204,6 +209,16 @@ def test_a_convolution_with_a_rule_is_left_to_pytorch_where_asked_for() -> None:
     steps = [part.calls for part in parts]
     back = [one for step in with_biases_back(cut, with_usual_layouts(cut, steps)) for one in step]
     assert [one for one in back if not canonical(one.target).endswith("view")] == list(region.calls)
+
+
+def test_what_is_left_to_pytorch_joins_nothing() -> None:
+    def weighted(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return F.conv2d(x, w, b, padding=1) * torch.sort(x).values.sum(dim=-1, keepdim=True)
+
+    region = record(weighted, {**SQUARE, "x": randn(2, 4, 6, 6)})
+    computed = [part.calls for part in cut_region(region)[1] if isinstance(part, SearchUnit)]
+    assert any("conv2d" in call.target for calls in computed for call in calls)
+    assert any("conv2d" in call.target for call in plain(region, ()))
 
 
 def residual(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -227,7 +242,7 @@ def leaving(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> tuple[torch.Te
 def test_a_kernel_writes_channels_last_for_the_next_convolution(fn: Callable[..., Any], nothing: int) -> None:
     """nothing: how many calls that turn an operand have nothing to copy"""
     region = record(fn, SQUARE)
-    cut, parts = cut_region(region)
+    cut, parts = cut_region(region, to_leave(region))
     env = run(cut, parts, SQUARE)
     copies = [call for part in parts for call in part.calls if "memory_format" in call.kwargs]
     pairs = [(operands(call)[0], call.outputs[0]) for call in copies]
@@ -245,7 +260,7 @@ def test_a_kernel_writes_channels_last_for_the_next_convolution(fn: Callable[...
 def test_units_without_a_kernel_read_the_usual_order(fn: Callable[..., Any], kernels: tuple[bool, bool]) -> None:
     """The first search unit makes what the second convolution reads; the second one reads what that makes."""
     region = record(fn, SQUARE)
-    cut, parts = cut_region(region)
+    cut, parts = cut_region(region, to_leave(region))
     units = [part for part in parts if isinstance(part, SearchUnit)]
     assert len(units) == len(kernels)
     kept = [unit for unit, has in zip(units, kernels, strict=True) if has]

@@ -78,12 +78,26 @@ def test_largest_numbers_are_no_excuse() -> None:
     assert "too large by" in (wrong.trouble() or "")
 
 
+@pytest.mark.parametrize(("places", "right"), [(1, True), (-1, True), (5, False), (-5, False), (700, False)])
+def test_one_number_has_its_own_rounding_and_that_of_a_factor(places: int, right: bool) -> None:
+    """A mean of 700 numbers is their sum times 1/700, which float32 does not have. places: of the last one of a
+    float32, by which it is off; 700 without one of the numbers"""
+    exact = torch.tensor(1.0371, dtype=torch.float64)
+    nearest = exact.float().double()
+    random = torch.Generator().manual_seed(0)
+    errors = [torch.randn((), generator=random, dtype=torch.float64) * SPREAD * 2.0**-24 for _ in range(4)]
+    wrong = nearest * (1 - 1 / 700) if places == 700 else nearest + places * 2.0**-23
+    one = Compared(wrong, exact, nearest, [exact * (1 + error) for error in errors], torch.float32, EVEN)
+    assert (one.trouble() is None) == right
+    assert (first_use(one) is None) == right
+
+
 def first_use(one: Compared) -> str | None:
     """What a kernel module says of the same numbers."""
     space: dict[str, Any] = {"torch": torch, "functools": functools}
     exec(JUDGE[JUDGE.index("def _trouble(") : JUDGE.index("def _errors(")], space)
     got, expected = (given.to(one.dtype) for given in (one.result, one.eager))
-    known = torch.ones(SHAPE, dtype=torch.bool)
+    known = torch.ones(one.exact.shape, dtype=torch.bool)
     return space["_trouble"](got, expected, one.exact, list(one.draws), known, longest=1, even=True)
 
 

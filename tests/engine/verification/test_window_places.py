@@ -18,10 +18,19 @@ from mugraph.verification.window_places import read_places
     rest=st.integers(-9, 5),
     edge=st.booleans(),
     reverse=st.booleans(),
+    spread=st.integers(1, 4),
 )
 def test_places_are_those_of_the_window(
-    positions: int, taps: int, stride: int, dilation: int, pad: int, rest: int, edge: bool, reverse: bool
+    positions: int,
+    taps: int,
+    stride: int,
+    dilation: int,
+    pad: int,
+    rest: int,
+    edge: bool,
+    reverse: bool,
+    spread: int,
 ) -> None:
-    window = Window(0, 1, stride, dilation, pad, rest, edge, reverse)
+    window = Window(0, 1, stride, dilation, pad, rest, edge, reverse, 1 if edge else spread)
     axes, sizes = ("p", "t"), {"p": positions, "t": taps}
     assert read_places(window, axes, sizes, torch.device("cpu")).tolist() == window.places(axes, sizes)

@@ -1,4 +1,4 @@
-"""Convolutions that stay PyTorch's own, whose biases kernels add: transposed, in three dimensions."""
+"""Convolutions whose results kernels go on with, or are part of: transposed, in three dimensions, of one tap."""
 
 import torch
 import torch.nn.functional as F
@@ -45,3 +45,24 @@ class Squeezed(nn.Module):
     def forward(self, x):
         y = F.leaky_relu(self.conv(x), 0.1)
         return y.sum(dim=(2, 3, 4)) + y.amax(dim=(2, 3, 4))
+
+
+# mugraph: z=f32[2, 12, 6, 5]
+class Decoder(nn.Module):
+    """Twice as large in groups, mixed by one tap, and what was there before added."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.larger = nn.ConvTranspose2d(12, 8, 4, stride=2, padding=1, groups=4, bias=False)
+        self.mix = nn.Conv2d(8, 12, 1)
+        self.norm = nn.BatchNorm2d(8)
+
+    def forward(self, z):
+        h = F.mish(self.norm(self.larger(z)))
+        return torch.sigmoid(self.mix(h)) + F.interpolate(z, scale_factor=2)
+
+
+# mugraph: clip=f32[2, 4, 3, 5, 4], kernel=f32[4, 3, 2, 3, 3], shift=f32[3]
+def unfolded(clip, kernel, shift):
+    frames = F.conv_transpose3d(clip, kernel, shift, stride=(1, 2, 2), padding=(0, 1, 1), output_padding=(0, 1, 1))
+    return frames * torch.tanh(F.softplus(frames))

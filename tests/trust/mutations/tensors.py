@@ -184,7 +184,7 @@ def window(graph: Json, _: random.Random) -> Iterator[Edit]:
         for at in range(len(tensor.get("windows", ()))):
             changes: dict[str, dict[str, int]] = {
                 f"{key} {step:+d}": {key: step}
-                for key in ("pad", "rest", "stride", "dilation", "taps", "dim")
+                for key in ("pad", "rest", "stride", "dilation", "spread", "taps", "dim")
                 for step in (1, -1)
             }
             changes |= {
@@ -196,7 +196,7 @@ def window(graph: Json, _: random.Random) -> Iterator[Edit]:
 
                 def change(tensor: Json, at: int = at, steps: dict[str, int] = steps) -> None:
                     for key, step in steps.items():
-                        tensor["windows"][at][key] += step
+                        tensor["windows"][at][key] = tensor["windows"][at].get(key, 1) + step
 
                 yield from _in_scopes(f"window {at} {what}", tensor["name"], change)
             for key in ("stride", "dilation"):

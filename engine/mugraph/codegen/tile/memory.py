@@ -10,7 +10,7 @@ from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import Pad
 from mugraph.codegen.tile.text import Assign, Block, Expr, Item, Line, Ref, Region, Value, assigned, uses
 from mugraph.codegen.tile.values import Values
-from mugraph.codegen.tile.windows import edge_places, window_masks
+from mugraph.codegen.tile.windows import found_places, window_masks
 from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.kernel import Rejected
 
@@ -52,7 +52,7 @@ def finish_loads(out: Values, root: Region) -> None:
 
 def _load_text(out: Values, value: Value, node: Node, *, again: bool) -> str:
     tensor = out.block.tensor(node.tensor)
-    arguments = [out.indices.pointer(tensor, value.dims, edge_places(tensor, value.dims, out.indices))]
+    arguments = [out.indices.pointer(tensor, value.dims, found_places(tensor, value.dims, out.indices))]
     outside = [out.indices.masks(value.dims), *window_masks(tensor, value.dims, out.indices)]
     mask = " & ".join(test for test in outside if test)
     if mask:

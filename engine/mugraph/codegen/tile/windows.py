@@ -26,17 +26,32 @@ def window_masks(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> Itera
             yield f"({place} >= {window.pad})"
         if window.rest < 0:
             extent = window.extent(tensor.dims[window.dim], indices.sizes)
-            yield f"({place} < {extent + window.pad})"
+            yield f"({place} < {(extent - 1) * window.spread + 1 + window.pad})"
+        if window.spread > 1:
+            yield f"(({_in_steps(place, window)}) % {window.spread} == 0)"
 
 
-def edge_places(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> dict[int, str]:
-    """Dimension -> text of the place that is read there, of windows with `edge`; in parentheses where it is a sum."""
+def found_places(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> dict[int, str]:
+    """Dimension -> text of the element that is read there, of windows whose elements are no sums of indices; in
+    parentheses where it is a sum."""
     found: dict[int, str] = {}
-    for window in (window for window in tensor.windows if window.edge):
+    for window in (window for window in tensor.windows if not window.is_sum):
         extent = window.extent(tensor.dims[window.dim], indices.sizes)
         place = _place(tensor, window, dims, indices)
-        found[window.dim] = _nearest(place, window, extent) if place else str(window.nearest(-window.pad, extent))
+        if window.spread > 1:
+            before = -(-window.pad // window.spread)
+            element = f"({_in_steps(place, window)}) // {window.spread}"
+            found[window.dim] = f"({element} - {before})" if place else str(-before)
+        else:
+            found[window.dim] = _nearest(place, window, extent) if place else str(window.nearest(-window.pad, extent))
     return found
+
+
+def _in_steps(place: str, window: Window) -> str:
+    """A place that is counted from `pad` before the tensor, counted from a whole number of spreads before it: nothing
+    negative is divided, which Triton rounds towards zero."""
+    more = -window.pad % window.spread
+    return f"{place} + {more}" if more else place
 
 
 def _nearest(place: str, window: Window, extent: int) -> str:

@@ -142,7 +142,7 @@ def _trouble(
 ) -> str | None:
     """What is wrong with an output, element by element, where all have numbers (`known`). Random errors of PyTorch's
     own sizes (`draws`) say how far an element may be from exact, its spread. In spreads the kernel's error may be 3 in
-    the root mean square, 6 in that of a slice, 20 at an element; or 3 times what PyTorch's own is there. And it may
+    the root mean square, 6 in that of a slice or of few, 20 at an element; or 3 times PyTorch's own there. And it may
     not lean to one side, if the roundings of many numbers even out (`even`): not where one input makes up most of each
     result, as its rounding is then shared by many."""
     if not got.is_floating_point():
@@ -164,7 +164,7 @@ def _trouble(
     for number, few in [(None, 0)] + [(dim, 16) for dim in dims if 1 < got.shape[dim] < got.numel()]:
         across = None if number is None else [d for d in dims if d != number]
         error, own = (t.square().mean(across).sqrt() for t in (ours, theirs))
-        limit = (3 * own).clamp_min(3 if number is None else 6)
+        limit = (3 * own).clamp_min(3 if number is None and got.numel() >= 16 else 6)
         if number is None or got.numel() // got.shape[number] >= few:
             if (error > limit).any():
                 return f"it is {(error / limit).max().item():.2g} times as wrong as it may be"

@@ -74,6 +74,7 @@ class LibraryCall:
     products:  one after the other
     moved:     bytes read and written
     has_softmax: between the products
+    is_causal: of an attention: half of the scores are not computed
     dtype:     that is multiplied, where it is another one than the result's
     is_particular: it takes some sizes and not others
     fuses:      it does at once what the user's code calls PyTorch several times for
@@ -96,6 +97,7 @@ class LibraryCall:
     arguments: tuple[str, ...] = ()
     allocates: bool = False
     has_softmax: bool = False
+    is_causal: bool = False
     dtype: DType | None = None
     is_particular: bool = False
     fuses: bool = False

@@ -49,12 +49,16 @@ def _window_violations(tensor: Tensor, sizes: Sizes) -> Iterator[str]:
         axes = tensor.dims[window.dim]
         if not 0 <= window.taps <= len(axes):
             yield f"a window of tensor {tensor.name} has {window.taps} taps of {len(axes)} axes"
-        elif min(window.stride, window.dilation) < 1:
+        elif min(window.stride, window.dilation, window.spread) < 1:
             yield f"a window of tensor {tensor.name} steps by less than 1"
-        elif window.pad < 0 and (window.taps or window.edge or window.reverse or -window.pad >= window.stride):
+        elif window.pad < 0 and (
+            window.taps or window.edge or window.reverse or window.spread > 1 or -window.pad >= window.stride
+        ):
             yield f"a window of tensor {tensor.name} leaves out more than the first of its places"
         elif window.extent(axes, sizes) < 1:
             yield f"a window of tensor {tensor.name} leaves dimension {window.dim} without elements"
+        elif window.edge and window.spread > 1:
+            yield f"a window of tensor {tensor.name} has zeros between elements, and other places in their stead"
         elif window.edge and window.extent(axes, sizes) < window.dilation:
             yield f"a window of tensor {tensor.name} has no other place to read where it reaches beyond its dimension"
 

@@ -15,7 +15,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 from mugraph.ir.windows import Window
 
-WINDOW_FIGURES = ("stride", "dilation", "pad", "rest")
+WINDOW_FIGURES = ("stride", "dilation", "pad", "rest", "spread")
 WINDOW_MARKS = ("edge", "reverse")
 """Figures of a window in the order in which they are printed; default ones are not printed."""
 PLACES = {Kind.MASK: ("rows", "columns", "diagonal"), Kind.POSITION: ("rows", "first")}

@@ -2,12 +2,18 @@
 
 y[n, o, p, q] = sum over c, r, s of w[o, c, r, s] * x[n, c, p * stride + r * dilation - pad, ...]. With groups, the
 channels are groups times channels of a group, and a group is a batch.
+
+A transposed one is the gradient of that by its input: x[n, c, i] goes to the places i * stride + r * dilation - pad of
+the output, with w[c, o, r]. Read from the output, that is a convolution of x with stride - 1 zeros after each element,
+and of the taps from the last one to the first (Dumoulin and Visin, A guide to convolution arithmetic, section 4).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from mugraph.ir.calls import Ref
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
@@ -24,35 +30,86 @@ _TAPS = {1: "r", 2: "rs", 3: "trs"}
     "torch.nn.functional.conv3d", parameters="input weight bias stride padding dilation groups", tf32="cudnn",
 )  # fmt: skip
 def convolution(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    x, weight = args.ref("input"), args.ref("weight")
+    weight = args.ref("weight")
     shape = b.shape(weight)
-    rank = len(shape) - 2
-    batch, (channel, *places) = dims[: len(dims) - rank - 1], dims[len(dims) - rank - 1 :]
+    kernel = shape[2:]
     groups = args.integer("groups", 1)
-    group, out = b.atoms.regroup(channel, (groups, shape[0] // groups))
+    group, out = b.atoms.regroup(dims[-len(kernel) - 1], (groups, shape[0] // groups))
     c = b.fresh(shape[1], "c", 3)
-    extents = b.shape(x)[len(b.shape(x)) - rank :]
-    steps = [args.each(name, rank) for name in ("stride", "dilation")]
-    taps = [b.fresh(size, letter, 3) for size, letter in zip(shape[2:], _TAPS[rank], strict=True)]
+    taps = _fresh(b, kernel)
+    steps, dilations = (args.each(name, len(kernel)) for name in ("stride", "dilation"))
+    windows = [
+        Window(0, 0, step, dilation, pad)
+        for step, dilation, pad in zip(steps, dilations, _pads(args, kernel, dilations), strict=True)
+    ]
+    loaded = _through(b, args.ref("input"), (*group, *c), dims, windows, taps)
+    y = b.dot(loaded, b.at(weight, ((*group, *out), c, *taps)), (*c, *(atom for tap in taps for atom in tap)))
+    return _biased(b, args, y, dims)
+
+
+@lowers(
+    *(f"{package}.conv_transpose{rank}d" for package in ("torch", "torch.nn.functional") for rank in (1, 2, 3)),
+    parameters="input weight bias stride padding output_padding groups dilation", tf32="cudnn",
+)  # fmt: skip
+def transposed_convolution(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    """The output's padding says how many of its last places there are, which is how long `dims` are."""
+    weight = args.ref("weight")
+    shape = b.shape(weight)
+    kernel = shape[2:]
+    groups = args.integer("groups", 1)
+    group, out = b.atoms.regroup(dims[-len(kernel) - 1], (groups, shape[1]))
+    c = b.fresh(shape[0] // groups, "c", 3)
+    taps = _fresh(b, kernel)
+    dilations, strides = (args.each(name, len(kernel)) for name in ("dilation", "stride"))
+    pads = [
+        (size - 1) * dilation - pad
+        for size, dilation, pad in zip(kernel, dilations, args.each("padding", len(kernel), 0), strict=True)
+    ]
+    if min(pads) < 0:
+        raise NotLowerable("a transposed convolution that leaves out places that a whole kernel reaches has no rule")
+    windows = [
+        Window(0, 0, 1, dilation, pad, spread=spread)
+        for dilation, pad, spread in zip(dilations, pads, strides, strict=True)
+    ]
+    loaded = _through(b, args.ref("input"), (*group, *c), dims, windows, taps)
+    turned = (b.atoms.section(size, size - 1, -1, tap) if tap else tap for size, tap in zip(kernel, taps, strict=True))
+    y = b.dot(loaded, b.at(weight, ((*group, *c), out, *turned)), (*c, *(atom for tap in taps for atom in tap)))
+    return _biased(b, args, y, dims)
+
+
+def _fresh(b: Builder, kernel: Sequence[int]) -> list[AtomDim]:
+    """Atoms of the taps of each dimension of a kernel."""
+    return [b.fresh(size, letter, 3) for size, letter in zip(kernel, _TAPS[len(kernel)], strict=True)]
+
+
+def _through(
+    b: Builder, x: Ref, channels: AtomDim, dims: AtomDims, windows: Sequence[Window], taps: Sequence[AtomDim]
+) -> Node:
+    """The input at channels, and at the places of a result through windows, with these taps.
+
+    dims: of the result. windows: one for each dimension of places; which one, its taps and where it ends are filled in
+    """
+    rank = len(taps)
+    extents, batch, places = b.shape(x)[-rank:], dims[: -rank - 1], dims[-rank:]
     read: list[AtomDim] = []
-    windows: list[tuple[Window, AtomDim]] = []
-    for i, (extent, place, tap) in enumerate(zip(extents, places, taps, strict=True)):
+    found: list[tuple[Window, AtomDim]] = []
+    for i, (extent, place, tap, window) in enumerate(zip(extents, places, taps, windows, strict=True)):
         b.atoms.suggest(place, "dpq"[3 - rank + i], 1)
-        pad = _pads(args, shape[2:], steps[1])[i]
-        stride, dilation = steps[0][i], steps[1][i] if tap else 1
-        span = (b.atoms.elements(b.atoms.resolve(place)) - 1) * stride + (shape[2 + i] - 1) * dilation + 1
-        window = Window(len(batch) + 1 + i, 0, stride, dilation, pad, extent + pad - span)
+        elements = {"place": b.atoms.elements(b.atoms.resolve(place)), "tap": b.atoms.elements(tap)}
+        window = replace(window, dim=len(batch) + 1 + i, taps=1).of_extent(extent, ("place", "tap"), elements)
+        window = replace(window, taps=0, dilation=window.dilation if tap else 1)
         read.append((*place, *tap))
         if window != Window(window.dim, 0) or tap:
-            windows.append((window, tap))
-    at = (*batch, (*group, *c), *read)
-    if windows and rank == 3:
-        raise NotLowerable("a convolution with a window in three dimensions is outside the fragment")
-    loaded = b.windowed(x, at, windows) if windows else b.at(x, at)
-    over = (*c, *(atom for tap in taps for atom in tap))
-    y = b.dot(loaded, b.at(weight, ((*group, *out), c, *taps)), over)
+            found.append((window, tap))
+    at = (*batch, channels, *read)
+    return b.windowed(x, at, found) if found else b.at(x, at)
+
+
+def _biased(b: Builder, args: Arguments, y: Node, dims: AtomDims) -> Node:
+    """Of each channel its own number is added."""
     bias = args.optional("bias")
-    return y if bias is None else b.add(y, b.at(bias, (channel,)))
+    rank = len(b.shape(args.ref("weight"))) - 2
+    return y if bias is None else b.add(y, b.at(bias, (dims[-rank - 1],)))
 
 
 def _pads(args: Arguments, kernel: Sequence[int], dilation: Sequence[int]) -> tuple[int, ...]:

@@ -34,6 +34,10 @@ def _softmax(call: Call, rows: Real) -> Real:
     return call.reals.div(exps, _total(call, exps))
 
 
+def _log_softmax(call: Call, rows: Real) -> Real:
+    return call.reals.add(rows, call.reals.negative(call.reals.unary("log", _total(call, call.reals.exp(rows)))))
+
+
 def _over_root(call: Call, rows: Real, spread: Real, default: float) -> Real:
     """Rows over the root of the means of what is spread, with something added to these, and the call's weights."""
     reals, given = call.reals, call.arguments.get("eps")
@@ -87,6 +91,7 @@ def _norm(taken: Taken, *operands: str) -> Reading:
 
 READINGS: Mapping[str, Reading] = {
     "torch.softmax": Reading(("input", "dim", "dtype"), 1, _shape, _of_rows(_softmax)),
+    "torch.log_softmax": Reading(("input", "dim", "dtype"), 1, _shape, _of_rows(_log_softmax)),
     "torch.nn.functional.rms_norm": _norm(_rms_norm, "weight"),
     "torch.nn.functional.layer_norm": _norm(_layer_norm, "weight", "bias"),
 }

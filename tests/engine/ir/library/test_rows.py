@@ -22,10 +22,11 @@ from mugraph.search.direct import as_block
 from mugraph.search.schedules.cost import estimate_call_us
 from mugraph.targets import TARGETS
 from mugraph.verification.arithmetic import FloatArithmetic
+from mugraph.verification.document import verify_mugraph
 from mugraph.verification.evaluate import Malformed, evaluate_program
 from mugraph.verification.float_test import FloatTester
 
-from tests.engine.ir.library.calls import Made, call_of, check_call, check_graph, program_of
+from tests.engine.ir.library.calls import Made, call_of, check_call, check_graph, graph_of, program_of
 
 Tensors = dict[str, torch.Tensor]
 NORM = "torch.nn.functional."
@@ -60,6 +61,14 @@ SAME: dict[str, tuple[Made, Tensors, str]] = {
     "softmax of one row": (lambda x: torch.softmax(x, -1), of((7,)), "torch.softmax(x, -1)"),
     "softmax of a row in two dimensions": (
         lambda x: torch.softmax(x.view(5, 21), -1).view(5, 3, 7), of((5, 3, 7)), "torch.softmax(x, -1)"
+    ),
+    "log_softmax": (lambda x: F.log_softmax(x, dim=-1), of((2, 5, 7)), "torch.log_softmax(x, -1)"),
+    "log_softmax by hand": (lambda x: x - torch.log(total(x.exp())), LONE, "torch.log_softmax(x, -1)"),
+    "log_softmax less the maximum": (
+        lambda x: (y := x - x.amax(-1, keepdim=True)) - torch.log(total(y.exp())), LONE, "torch.log_softmax(x, -1)"
+    ),
+    "log_softmax by logsumexp": (
+        lambda x: x - torch.logsumexp(x, -1, keepdim=True), LONE, "torch.log_softmax(x, -1)"
     ),
     "rms_norm": (
         lambda x, w: F.rms_norm(x, (7,), w, 1e-6), WEIGHED,
@@ -131,7 +140,12 @@ OTHER: dict[str, tuple[Made, Tensors]] = {
     "one more": (lambda x: x.exp() / (1 + total(x.exp())), LONE),
     "by another sum": (lambda x: x.exp() / total((2 * x).exp()), LONE),
     "a mean of exponentials": (lambda x: x.exp() / mean(x.exp()), LONE),
-    "log_softmax": (lambda x: torch.log_softmax(x, -1), LONE),
+    "a logarithm of a softmax along another dimension": (lambda x: torch.log_softmax(x, 0), LONE),
+    "twice a log_softmax": (lambda x: 2 * torch.log_softmax(x, -1), LONE),
+    "less another sum": (lambda x: x - torch.log(total(x.exp()) + 1), LONE),
+    "less the maximum once": (
+        lambda x: x - torch.log(total((x - x.amax(-1, keepdim=True)).exp())), LONE
+    ),
     "a softmax of a turned tensor": (lambda x: torch.softmax(x, -1), {"x": torch.randn(7, 5).half().T}),
     "a softmax of a part of rows": (lambda x: torch.softmax(x, -1), {"x": torch.randn(5, 9).half()[:, :7]}),
     "a softmax in float32": (lambda x: torch.softmax(x.float(), -1), LONE),
@@ -230,6 +244,20 @@ def test_a_graph_with_it_is_verified(name: str, wrong: list[tuple[str, str]], te
     check_graph(program, *wrong)
     tested = tester.test_kernel(lower_kernels([(as_block(program), LIBRARY)]), program, seed=3)
     assert tested.passed, tested.reason
+
+
+def test_a_graph_of_log_softmax_is_verified(tester: FloatTester) -> None:
+    """Over the fields its logarithm is a random function of the sum; its text is compared on numbers alone."""
+    function, tensors, _ = SAME["log_softmax less the maximum"]
+    program = program_of(function, tensors)
+    verdict = verify_mugraph(program, graph_of(program)[0], 1)
+    assert verdict.passed, verdict.reason
+    source = lower_kernels([(as_block(program), LIBRARY)])
+    tested = tester.test_kernel(source, program, seed=3)
+    assert tested.passed, tested.reason
+    other = replace(source, launcher=source.launcher.replace("torch.log_softmax", "torch.softmax"))
+    assert other.launcher != source.launcher
+    assert not tester.test_kernel(other, program, seed=3).passed
 
 
 def test_rows_may_have_any_number_where_the_text_names_none() -> None:

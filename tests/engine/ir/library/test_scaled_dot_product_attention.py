@@ -23,6 +23,7 @@ from mugraph.targets import TARGETS
 from mugraph.verification.document import verify_mugraph
 from mugraph.verification.float_test import FloatTester
 
+from tests.engine.ir.library.calls import check_graph
 from tests.engine.ops.harness import lower_region, record
 
 NAME = "torch.nn.functional.scaled_dot_product_attention"
@@ -67,6 +68,16 @@ def call_of(function: Made, tensors: dict[str, torch.Tensor]) -> LibraryCall | N
     return call
 
 
+def causal(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=q.shape != k.shape)
+
+
+def causal_by_hand(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    later = torch.triu(torch.ones(7, 7, dtype=torch.bool), 1)
+    return torch.softmax((q @ k.mT * 0.5).masked_fill(later, float("-inf")), dim=-1) @ v
+
+
+SQUARE = ((2, 3, 7, 8),) * 3
 HEADS = ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8))
 
 
@@ -80,8 +91,24 @@ HEADS = ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8))
         (by_hand, of((4, 5, 8), (4, 7, 8), (4, 7, 16), dtype=torch.bfloat16), None),
         (grouped, of((2, 6, 5, 8), (2, 3, 7, 8), (2, 3, 7, 8)), None),
         (by_hand, {name: turned(shape) for name, shape in zip("qkv", HEADS, strict=True)}, None),
+        (causal, of(*SQUARE), f"(q, k, v, scale={1 / sqrt(8)!r}, is_causal=True)"),
+        (causal_by_hand, of(*SQUARE), "(q, k, v, scale=0.5, is_causal=True)"),
+        (causal, of((2, 6, 7, 8), *SQUARE[1:]), f"(q, k, v, scale={1 / sqrt(8)!r}, is_causal=True, enable_gqa=True)"),
+        (causal, of((6, 7, 8), (2, 7, 8), (2, 7, 8)), None),
     ],
-    ids=["call", "by hand", "divided last", "one head", "wider values", "grouped queries", "heads side by side"],
+    ids=[
+        "call",
+        "by hand",
+        "divided last",
+        "one head",
+        "wider values",
+        "grouped queries",
+        "heads side by side",
+        "causal",
+        "causal by hand",
+        "causal and grouped",
+        "causal and grouped, no batch",
+    ],
 )
 def test_the_call_computes_what_the_code_does(
     function: Made, tensors: dict[str, torch.Tensor], shown: str | None
@@ -98,7 +125,9 @@ def test_the_call_computes_what_the_code_does(
 @pytest.mark.parametrize(
     "function",
     [
-        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),  # of more keys than queries
+        lambda q, k, v: F.scaled_dot_product_attention(q, k[:, :, :5], v[:, :, :5], torch.ones(5, 5).tril(1).bool()),
+        lambda q, k, v: F.scaled_dot_product_attention(q, k[:, :, :5], v[:, :, :5], torch.ones(5, 5).triu().bool()),
         lambda q, k, v: by_hand(q, k, v) * 2,
         lambda q, k, v: by_hand(q, k, 2 * v),
         lambda q, k, v: F.silu(by_hand(q, k, v)),
@@ -154,6 +183,32 @@ def test_a_graph_with_it_is_verified(tester: FloatTester) -> None:
     assert "computes" in verdict.reason
     tested = tester.test_kernel(lower_kernels([(block, LIBRARY)]), program, seed=3)
     assert tested.passed, tested.reason
+
+
+@pytest.mark.parametrize(
+    ("tensors", "wrong"),
+    [
+        (of(*SQUARE), [(", is_causal=True", ""), ("(q, k, v, scale", "(q, v, k, scale")]),
+        (of((2, 6, 7, 8), *SQUARE[1:]), [("is_causal=True, ", "")]),
+        (of((6, 7, 8), (2, 7, 8), (2, 7, 8)), [("is_causal=True, ", ""), ("(1, 2, 7, 8)", "(2, 1, 7, 8)")]),
+    ],
+    ids=["heads", "groups", "groups, no batch"],
+)
+def test_a_graph_with_a_causal_one_is_verified(
+    tensors: dict[str, torch.Tensor], wrong: list[tuple[str, str]], tester: FloatTester
+) -> None:
+    program = program_of(causal, tensors)
+    check_graph(program, *wrong)
+    tested = tester.test_kernel(lower_kernels([(as_block(program), LIBRARY)]), program, seed=3)
+    assert tested.passed, tested.reason
+
+
+def test_half_of_the_scores_of_a_causal_one_are_not_computed() -> None:
+    tensors = {name: torch.empty(4, 16, 4096, 128, dtype=torch.float16, device="meta") for name in "qkv"}
+    whole, half = call_of(called, tensors), call_of(causal, tensors)
+    assert whole is not None
+    assert half is not None
+    assert 0.45 < estimate_call_us(half, TARGETS["h100"]) / estimate_call_us(whole, TARGETS["h100"]) < 0.6
 
 
 MEASURED = {

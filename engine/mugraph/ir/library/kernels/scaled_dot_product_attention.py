@@ -1,12 +1,14 @@
-"""softmax(scale * query @ key.T) @ value without a mask: `torch.nn.functional.scaled_dot_product_attention`.
+"""softmax(scale * query @ key.T) @ value: `torch.nn.functional.scaled_dot_product_attention`.
 
 The block graph must be that and nothing else: each operator has its place in it. It is divided by the sum of the
 exponentials before or after the second product, which is the same. Types are 16-bit ones, as PyTorch's fused kernels
-take them; those compute in float32 between the products, so a program that does is as exact.
+take them; those compute in float32 between the products, so a program that does is as exact. Of masks there may be the
+causal one of as many queries as keys; queries in groups then are more heads than the keys have, and else more rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
@@ -15,7 +17,7 @@ from mugraph.ir.dtypes import ITEMSIZE, NARROW
 from mugraph.ir.library.call import LibraryCall, Product, View, dense, held_bytes, view_of
 from mugraph.ir.library.record import PredefinedKernel
 from mugraph.ir.ops import Kind, Op
-from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
 from mugraph.kinds.numbers import Numbers
 
 _HEAD = 256
@@ -24,7 +26,8 @@ _HEAD = 256
 
 @dataclass(frozen=True, slots=True)
 class _Attention:
-    """over: the axes that the first product sums. logits: axes of its result. keys: axes of the sum."""
+    """over: the axes that the first product sums. logits: axes of its result. keys: axes of the sum. mask: what the
+    exponentials are multiplied by"""
 
     query: Tensor
     key: Tensor
@@ -34,6 +37,7 @@ class _Attention:
     over: frozenset[str]
     logits: frozenset[str]
     keys: frozenset[str]
+    mask: Op | None
 
 
 class _Reader:
@@ -62,6 +66,17 @@ class _Reader:
                 return inner, op.kind.meaning(Numbers(), (factor, constant.value), "", ())
         return name, 1.0
 
+    def masked(self, name: str) -> tuple[str, Op | None]:
+        """What a value is a mask of, and the mask."""
+        op = self._ops[name]
+        if op.kind.absorbing == 0.0 and not op.kind.reduces:
+            for one, other in (op.inputs, op.inputs[::-1]):
+                mask = self._ops[other]
+                if mask.kind.of_places and "columns" in mask.kind.fields:
+                    self.met.update((name, other))
+                    return one, mask
+        return name, None
+
     def loaded(self, name: str) -> tuple[Tensor, float] | None:
         """The tensor that a value is a multiple of, and how many times."""
         inner, factor = self.scaled(name)
@@ -89,9 +104,10 @@ def _attention(block: BlockGraph) -> _Attention | None:
     weights = reader.op(rest, Kind.DIV) if inside else last
     if value is None or weights is None:
         return None
-    exp = reader.op(weights.inputs[0] if inside else rest, Kind.EXP)
-    total = reader.op(weights.inputs[1], Kind.SUM)
-    if exp is None or total is None or total.inputs != (exp.name,) or total.over != product.over:
+    kept = weights.inputs[0] if inside else rest
+    name, mask = reader.masked(kept)
+    exp, total = reader.op(name, Kind.EXP), reader.op(weights.inputs[1], Kind.SUM)
+    if exp is None or total is None or total.inputs != (kept,) or total.over != product.over:
         return None
     inner, scale = reader.scaled(exp.inputs[0])
     logits = reader.op(inner, Kind.DOT)
@@ -109,6 +125,7 @@ def _attention(block: BlockGraph) -> _Attention | None:
         frozenset(logits.over),
         frozenset(logits.axes),
         frozenset(total.over),
+        mask,
     )
 
 
@@ -131,20 +148,36 @@ def match(block: BlockGraph) -> LibraryCall | None:
         return None
     if k != {*batch, *keys, *depth} or v != {*batch, *keys, *columns}:
         return None
+    grouped: list[str] = []
+    if found.mask is not None:
+        own = found.mask.rows
+        if not _is_causal(found.mask, keys, sizes) or tuple(rows[len(rows) - len(own) :]) != own:
+            return None
+        grouped, rows = rows[: len(rows) - len(own)], [*own]
     for at in range(max(len(batch), 1) - 1, -1, -1):  # two dimensions, whichever have one distance each
-        heads = batch[:at], batch[at:]
+        heads, more = (batch[:at], batch[at:]), (batch[:at], [*batch[at:], *grouped])
         operands = [
-            view_of(tensor, [*heads, *of], sizes)
-            for tensor, of in ((query, (rows, depth)), (key, (keys, depth)), (value, (keys, columns)))
-        ]
+            view_of(tensor, [*of], sizes)
+            for tensor, of in (
+                (query, (*more, rows, depth)), (key, (*heads, keys, depth)), (value, (*heads, keys, columns))
+            )
+        ]  # fmt: skip
         views = tuple(view for view in operands if view is not None and view.strides[-1] == 1)
         if len(views) == len(operands):
-            shape = tuple(prod(sizes[axis] for axis in axes) for axes in (*heads, rows, columns))
-            return _call(views, View(out, shape, dense(shape), out.shape(sizes)), found.scale)
+            shape = tuple(prod(sizes[axis] for axis in axes) for axes in (*more, rows, columns))
+            options = (*(("is_causal=True",) if found.mask else ()), *(("enable_gqa=True",) if grouped else ()))
+            return _call(views, View(out, shape, dense(shape), out.shape(sizes)), found.scale, options)
     return None
 
 
-def _call(operands: tuple[View, ...], out: View, scale: float) -> LibraryCall:
+def _is_causal(mask: Op, keys: Sequence[str], sizes: Sizes) -> bool:
+    """Does each query see the keys up to its own place, and are there as many?"""
+    rows, columns = (prod(sizes[axis] for axis in axes) for axes in (mask.rows, mask.columns))
+    return rows == columns and mask.value == 0 and mask.columns == tuple(keys)
+
+
+def _call(operands: tuple[View, ...], out: View, scale: float, options: tuple[str, ...]) -> LibraryCall:
+    """options: that there is a mask, and groups"""
     (*heads, rows, depth), (*_, keys, columns) = operands[0].shape, operands[2].shape
     matrices = prod(heads)
     moved = held_bytes((*operands, out))
@@ -156,9 +189,11 @@ def _call(operands: tuple[View, ...], out: View, scale: float) -> LibraryCall:
         out,
         (Product(matrices, rows, keys, depth), Product(matrices, rows, columns, keys)),
         moved,
-        arguments=(f"scale={scale!r}",),
+        arguments=(f"scale={scale!r}", *options),
         allocates=True,
         has_softmax=True,
+        is_causal=bool(options),
+        is_particular=bool(options),
         copied=0 if operands[0].is_dense else prod(out.shape),  # the result lies as the query does
     )
 

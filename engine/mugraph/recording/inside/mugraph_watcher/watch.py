@@ -33,7 +33,7 @@ class Watch:
         if said:
             self._counts.add((path, name, None, None))
             return said
-        why = _why(guards, f"{name}_fits", test, given, question.words)
+        why = why_not(guards, f"{name}_fits", test, given, question.words)
         try:
             sizes = other_sizes(guards, f"{name}_fits", test.__globals__, given, question.words, question.sizes)
         except Exception as error:  # the program goes on, whatever becomes of us
@@ -42,7 +42,10 @@ class Watch:
         return said
 
 
-def _why(guards: Guards, name: str, test: Callable[..., Any], given: tuple[Any, ...], words: Sequence[str]) -> str:
+def why_not(
+    guards: Guards, name: str, test: Callable[..., Any], given: tuple[Any, ...], words: Sequence[str] = ()
+) -> str:
+    """Why a region's test has said no, in one sentence. words: what the user's file calls what is given"""
     try:
         refusal = guards.refusal(name, test.__globals__, given, words)
         return sentence(refusal) if refusal is not None else UNKNOWN
