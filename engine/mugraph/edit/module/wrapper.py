@@ -232,7 +232,8 @@ def _replacement(
             lines += _kernel_call(plan, step, kernel, names, known, checked, sizes, laid[kernel.name])
             known |= set(step.unit.outputs.values())
             continue
-        lines += statements(sizes.calls(step.calls), names, bound)
+        calls = [made for made in step.calls if not known.issuperset(made.outputs)]
+        lines += statements(sizes.calls(calls), names, bound)
         checked |= _views(step.calls, checked)
         known |= {value for made in step.calls for value in made.outputs}
     if lacking := [out.expression or "the result" for out in region.live_outs if out.value not in known]:
@@ -255,13 +256,13 @@ def _views(calls: Sequence[Call], checked: Collection[int]) -> set[int]:
 
 
 def _read_by_several(plan: RegionPlan) -> set[int]:
-    """Values that one step of plain calls computes and a later step reads."""
+    """Values that one step of plain calls computes and a later step reads, or has of its own as well."""
     made: set[int] = set()
     shared: set[int] = set()
     for step in plan.steps:
         if not isinstance(step, KernelStep):
             own = {value for made_here in step.calls for value in made_here.outputs}
-            shared |= {value for call_ in step.calls for value in operands(call_)} & made - own
+            shared |= ({value for call_ in step.calls for value in operands(call_)} | own) & made
             made |= own
     return shared
 
