@@ -88,3 +88,14 @@ class Layer(nn.Module):
         q, k = rotated(q, cos, sin), rotated(k, cos, sin)
         attended = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
         return self.finished(x, attended)
+
+
+class Decoder(nn.Module):
+    """What a language model of a few layers consists of. norms: of queries and keys"""
+
+    def __init__(self, vocabulary: int, inner: int, *, norms: bool, layers: int = 4, hidden: int = 4096) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocabulary, hidden, dtype=DTYPE)
+        self.layers = nn.ModuleList(Layer(inner, norms=norms) for _ in range(layers))
+        self.norm = nn.RMSNorm(hidden, eps=1e-6, dtype=DTYPE)
+        self.head = nn.Linear(hidden, vocabulary, bias=False, dtype=DTYPE)

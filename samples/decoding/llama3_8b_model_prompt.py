@@ -1,17 +1,12 @@
 """Four decoder layers of Llama 3 8B, embedding and head: the logits after 1,024 tokens."""
 
 import torch
-from layers import DTYPE, Layer, angles
-from torch import nn
+from layers import Decoder, angles
 
 
-class Model(nn.Module):
+class Model(Decoder):
     def __init__(self):
-        super().__init__()
-        self.embedding = nn.Embedding(128256, 4096, dtype=DTYPE)
-        self.layers = nn.ModuleList(Layer(14336, norms=False) for _ in range(4))
-        self.norm = nn.RMSNorm(4096, eps=1e-6, dtype=DTYPE)
-        self.head = nn.Linear(4096, 128256, bias=False, dtype=DTYPE)
+        super().__init__(128256, 14336, norms=False)
 
     def forward(self, tokens, cos, sin):
         x = self.embedding(tokens)

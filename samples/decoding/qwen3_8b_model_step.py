@@ -1,17 +1,12 @@
 """Four decoder layers of Qwen3 8B, its embedding and its head: one token, with 4,095 in the caches."""
 
 import torch
-from layers import DTYPE, Layer, angles
-from torch import nn
+from layers import DTYPE, Decoder, angles
 
 
-class Model(nn.Module):
+class Model(Decoder):
     def __init__(self):
-        super().__init__()
-        self.embedding = nn.Embedding(151936, 4096, dtype=DTYPE)
-        self.layers = nn.ModuleList(Layer(12288, norms=True) for _ in range(4))
-        self.norm = nn.RMSNorm(4096, eps=1e-6, dtype=DTYPE)
-        self.head = nn.Linear(4096, 151936, bias=False, dtype=DTYPE)
+        super().__init__(151936, 12288, norms=True)
 
     def forward(self, tokens, cos, sin, keys, values, place, mask):
         x = self.embedding(tokens)

@@ -53,7 +53,7 @@ def fastest_measured(ways: Sequence[Way], timer: RegionTimer) -> Generator[Event
 
 
 def _measured_us(way: Way, timer: RegionTimer) -> Generator[Event, None, float | None]:
-    plan, tools, specs = way.plan, timer.tools, timer.specs(way.plan)
+    plan, tools, specs = way.plan, timer.tools, timer.peers.specs(way.plan)
     if tools.measurer is None or specs is None:
         return None
     try:
@@ -67,7 +67,7 @@ def _measured_us(way: Way, timer: RegionTimer) -> Generator[Event, None, float |
         return us
     if tools.pool is not None:
         tools.pool.compile([*kernels_of_module(text, way.sources.values())])
-    yield from timer.quiet()
+    yield from timer.peers.quiet()
     yield Working(timer.number, f"measuring a way to divide {plan.name}")
     summary = tools.measurer.compare([subject], specs).get(subject.name)
     if not isinstance(summary, Summary):

@@ -188,7 +188,7 @@ class RegionJob:
         early, self._cut = self._cut, None
         whole = early or self.cuts.of()
         first = self.cuts.first(whole)
-        self.timer.expect(whole[0], [part for part in whole[1] if isinstance(part, SearchUnit)])
+        self.timer.peers.expect(whole[0], [part for part in whole[1] if isinstance(part, SearchUnit)])
         if early is None:
             self._begin(first[1])
         if first[1] != whole[1]:

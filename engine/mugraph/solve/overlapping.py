@@ -79,7 +79,7 @@ def ways_of(usual: Way, target: Target, *, early: bool) -> dict[str, Way]:
 
 
 def _fastest(usual: Way, timer: RegionTimer, *, early: bool) -> Generator[Event, None, Way]:
-    plan, tools, specs = usual.plan, timer.tools, timer.specs(usual.plan)
+    plan, tools, specs = usual.plan, timer.tools, timer.peers.specs(usual.plan)
     if tools.measurer is None or plan.region.dynamic is not None or specs is None:
         return usual
     ways = ways_of(usual, tools.target, early=early)
@@ -110,7 +110,7 @@ def _fastest(usual: Way, timer: RegionTimer, *, early: bool) -> Generator[Event,
     if tools.pool is not None:
         for one in others:
             tools.pool.compile([*kernels_of_module(one.source, ways[one.name].sources.values())])
-    yield from timer.quiet()
+    yield from timer.peers.quiet()
     yield Working(timer.number, f"measuring {plan.name} with kernels {_said(subjects)}")
     compared = tools.measurer.compare_called([first, *others], specs, "", None)
     kept, found = USUAL, usual

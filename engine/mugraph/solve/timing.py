@@ -3,13 +3,11 @@ With a range, at several of its sizes; what further sizes vary are the largest a
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from math import prod
 from pathlib import Path
 
 from mugraph.baseline.beside import beside
@@ -18,41 +16,34 @@ from mugraph.codegen.plain import FUNCTION, region_source
 from mugraph.edit.apply import EditError, prepare
 from mugraph.edit.module.entry import on_tensors
 from mugraph.edit.module.file import module_text
-from mugraph.edit.module.index_limits import index_limit
 from mugraph.edit.module.runtime import RUNTIME, RUNTIME_NAME
 from mugraph.events import Called, Clock, Event, Timing, UnitResult, Working
-from mugraph.ir.dtypes import DRAWN, INTEGERS, itemsize
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.ranges import Point, SizeRange
-from mugraph.ir.region import PlainCalls, Region, SearchUnit
+from mugraph.ir.region import PlainCalls, Region
 from mugraph.memory.timings import recall_timing, remember_timing, timing_key
 from mugraph.ops.tf32 import settings_of
 from mugraph.optimizer.nodes import scheduled
 from mugraph.plans.plan import RegionPlan
-from mugraph.plans.positive import positive_inputs, positive_of_units
-from mugraph.plans.scales import input_scales, unit_scales
 from mugraph.protocol.gain_words import CODE
 from mugraph.sizes.search_unit import estimates_at, unit_at
 from mugraph.sizes.timing import next_size, of_sizes
 from mugraph.solve.ahead import kernels_of_module
-from mugraph.solve.offering import PEERS_OF, judged
+from mugraph.solve.compiled_peers import CompiledPeers
+from mugraph.solve.offering import judged
 from mugraph.solve.programs import ProgramText
 from mugraph.solve.pytorch import kept_us, pytorch_us, written_us
 from mugraph.solve.tools import Tools
-from mugraph.solve.waiting import waited, waited_within
 from mugraph.store import Store
 from mugraph.targets import figures_of
-from mugraph.tune.against import Measurement, Times, against_peers, peer_subjects, times_itself
-from mugraph.tune.device import Device, device_memory
+from mugraph.tune.against import Measurement, Times, against_peers
+from mugraph.tune.device import Device
 from mugraph.tune.measure import METHOD
-from mugraph.tune.messages import Applied, InputSpec, Subject
+from mugraph.tune.messages import Applied, Subject
 from mugraph.units.layouts import plain_calls_of
 from mugraph.units.ranged import region_at
 
 _log = logging.getLogger("mugraph.solve")
-_EARLY_PART = 24
-"""Of the device's memory, that inputs may take: of larger ones two copies would lie on the device, with what each peer
-computes from them, all the while that candidates are measured there."""
 PATIENCE = 9
 """Times the seconds that a search may take: for measuring at further sizes than the largest and the least."""
 
@@ -70,11 +61,10 @@ class RegionTimer:
     budget_s: float
     cancelled: Callable[[], bool]
     program: ProgramText | None = None
-    _scales: dict[int, float] = field(default_factory=dict[int, float])
-    _positive: frozenset[int] = frozenset()
-    _expected: Region | None = None
-    _later: Region | None = None
-    _in_turn: bool = False
+    peers: CompiledPeers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.peers = CompiledPeers(self.number, self.tools, self.cancelled)
 
     def timed(
         self, plan: RegionPlan, sources: Mapping[str, KernelSource], results: Sequence[UnitResult]
@@ -193,10 +183,10 @@ class RegionTimer:
         place:  "b = 16", or ""
         """
         measurer = self.tools.measurer
-        specs = self._specs_of(plan, region) if measurer is not None else None
+        specs = self.peers.specs(plan, region) if measurer is not None else None
         if measurer is None or specs is None:
             return judged(self._estimate(plan, results, size), self.tools.compare_with), None
-        names = self._peer_names
+        names = self.peers.names
         with self.tools.on("code generation"):
             applied = self._applied(plan, sources)
         tf32 = settings_of(region.calls)
@@ -211,11 +201,11 @@ class RegionTimer:
         if known is not None:
             return judged(known[0], self.tools.compare_with), known[1]
         where = f" at {place}" if place else ""
-        self.begin()
-        self._begin_later()
+        self.peers.begin()
+        self.peers.begin_later()
         if self.tools.pool is not None:  # by the time that the device is quiet
             self.tools.pool.compile([*kernels_of_module(ours.source, sources.values())])
-        in_time = yield from self.quiet_in_time()
+        in_time = yield from self.peers.in_time()
         if not in_time:
             _log.info("%s is compared with the code as it runs alone: torch.compile takes too long", plan.name)
             names = names[:1]
@@ -230,86 +220,6 @@ class RegionTimer:
         if self.store is not None and timing.speedup is not None and not lacks:
             self.store.put(key, remember_timing(timing, measured.reason))
         return judged(timing, self.tools.compare_with), measured.reason
-
-    def specs(self, plan: RegionPlan) -> tuple[InputSpec, ...] | None:
-        """The arguments that the plan is measured with; None where one cannot be drawn."""
-        return self._specs_of(plan, plan.region)
-
-    def quiet(self) -> Generator[Event, None, None]:
-        """Until the device is free to be measured on."""
-        self.begin()
-        yield from self.quiet_in_time()
-
-    def expect(self, region: Region, units: Sequence[SearchUnit]) -> None:
-        """What `begin` begins."""
-        if self.tools.peers is not None:
-            self._scales, self._positive = unit_scales(region, units), positive_of_units(region, units)
-            self._expected, self._in_turn = region, len(units) > 1
-
-    def begin(self) -> None:
-        """Compile what the region will be compared with, while it is searched: with a range, at the largest size. Once;
-        and not before it is clear that something has to be searched or measured.
-
-        A compiler that times its own choices keeps the device from search units that are measured in turn, in the
-        seconds of the file: it comes after them.
-        """
-        region, self._expected = self._expected, None
-        if region is None:
-            return
-        if self._in_turn:
-            self._later = region
-        self._begin(region, [name for name in self._peer_names if not self._in_turn or not times_itself(name)])
-
-    def _begin_later(self) -> None:
-        """What `begin` has left for later."""
-        region, self._later = self._later, None
-        if region is not None and any(map(times_itself, self._peer_names)):
-            self._begin(region, self._peer_names)
-
-    def _begin(self, region: Region, names: Sequence[str]) -> None:
-        if self.tools.peers is None or self._is_too_late_for_peers:
-            return
-        specs = _specs(self._scales, self._positive, region)
-        memory = device_memory()
-        if specs is None or (memory is not None and _EARLY_PART * sum(map(_bytes, specs)) > memory):
-            return
-        with contextlib.suppress(Rejected):  # a call that cannot be spelled: the plan says so
-            eager = Subject("eager", region_source(region), FUNCTION, tf32=settings_of(region.calls))
-            self.tools.peers.begin(peer_subjects(eager, names), specs)
-
-    @property
-    def _peer_names(self) -> tuple[str, ...]:
-        """What is timed beside the generated code; the code as it runs first."""
-        given = self.tools.timed_peers
-        return PEERS_OF[self.tools.compare_with] if given is None else given
-
-    def _specs_of(self, plan: RegionPlan, region: Region) -> tuple[InputSpec, ...] | None:
-        """The plan's inputs, none larger than what PyTorch's code was compiled with. region: the plan's at a size"""
-        scales = {value: min(one, self._scales.get(value, one)) for value, one in input_scales(plan).items()}
-        return _specs(scales, self._positive | positive_inputs(plan), region)
-
-    def quiet_in_time(self) -> Generator[Event, None, bool]:
-        """Wait until nothing compiles on the device. Where a kernel has to be faster than the code as it runs, and the
-        file's time is over, what still compiles is given up: false then."""
-        tools = self.tools
-        if not self._may_lack_peers:
-            yield from waited(tools, self.number, self.cancelled)
-            return True
-        may_be_ready = tools.peers is None or not self._is_too_late_for_peers or tools.peers.is_ready
-        if may_be_ready and (yield from waited_within(tools, self.number, self.cancelled)):
-            return True
-        if tools.peers is not None:
-            tools.peers.release()
-        return False
-
-    @property
-    def _may_lack_peers(self) -> bool:
-        return self.tools.compare_with == "code" and "max-autotune" not in self._peer_names
-
-    @property
-    def _is_too_late_for_peers(self) -> bool:
-        """What is not compiled yet is left out: the user waits, and no kernel is offered or not because of it."""
-        return self._may_lack_peers and self.tools.file_time.is_too_late_for_peers
 
     def module_text(self, plan: RegionPlan, sources: Mapping[str, KernelSource]) -> str:
         """Takes seconds for a whole model. Raises Rejected."""
@@ -376,25 +286,3 @@ def _clock(times: Times) -> Clock:
 def _listed(names: Sequence[str]) -> str:
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
-
-
-def _bytes(spec: InputSpec) -> int:
-    return prod(spec.shape) * itemsize(spec.dtype)
-
-
-def _specs(scales: Mapping[int, float], positive: Collection[int], region: Region) -> tuple[InputSpec, ...] | None:
-    """The region's arguments for measuring; None for a type that cannot be drawn.
-
-    region: at the size that is measured
-    scales, positive: of its live-ins
-    """
-    specs: list[InputSpec] = []
-    for live in region.live_ins:
-        info = region.values[live.value]
-        high = index_limit(region, live.value) if info.dtype in INTEGERS else 2
-        if (high is None and info.triangle is None) or info.dtype not in DRAWN:
-            return None
-        scale = scales.get(live.value, 1.0)
-        sign = live.value in positive
-        specs.append(InputSpec(info.shape, info.strides, info.dtype, scale, high or 2, info.triangle, sign))
-    return tuple(specs)

@@ -78,7 +78,7 @@ class UnitResults:
             return known
         if self.together is not None:
             if self.tools.measurer is not None:
-                self.timer.begin()
+                self.timer.peers.begin()
             yield Searching(place.region, place.unit, place.units, place.function)
             answer = yield from self.together.answer(key, self.number, self.cancelled)
             if isinstance(answer, Solved):
@@ -99,7 +99,7 @@ class UnitResults:
                 return _late(unit, place, known, self.tools.file_time.given_up_words)
         if self.tools.file_time.is_over:
             return _late(unit, place, known, self.tools.file_time.words)
-        self.timer.begin()
+        self.timer.peers.begin()
         bounds, ending = self.options.bounds.within(self.tools.file_time.left_s), self._ending()
         found = yield from solve(
             unit, place, self.tools, bounds, self.cancelled, smaller=smaller, most_us=most_us, ending=ending

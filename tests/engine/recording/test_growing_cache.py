@@ -4,12 +4,11 @@ every call."""
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+from tests.support.in_folder import mugraph_in
+
 STEP = """\
 import torch
 
@@ -45,18 +44,7 @@ LEAST = 0.95
 def test_its_kernels_take_the_calls(tmp_path: Path) -> None:
     (tmp_path / "step.py").write_text(STEP)
     (tmp_path / "main.py").write_text(MAIN)
-    paths = [str(tmp_path), str(ROOT / "engine"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    around = {
-        **os.environ, "PYTHONPATH": os.pathsep.join(paths), "MUGRAPH_CACHE_DIR": str(tmp_path / "cache"),
-        "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
-
-    def mugraph(*arguments: str, **more: str) -> str:
-        command = [sys.executable, "-m", "mugraph", *arguments]
-        ran = subprocess.run(command, cwd=tmp_path, env={**around, **more}, capture_output=True, text=True, timeout=300)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
-
+    mugraph = mugraph_in(tmp_path)
     program = ("--", sys.executable, "main.py")
     mugraph("record", *program)
     said = mugraph("optimize", "step.py", "--apply", "--json", "--no-measure", "--target", "h100", "--budget", "2")

@@ -4,8 +4,6 @@ with a range, and one kernel takes the calls."""
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +21,8 @@ from mugraph.trace.syntax.shapes import Expression, parse_description, parse_spe
 from mugraph.trace.tracer import trace_file
 from mugraph.units.ranged import ranged_units
 
-ROOT = Path(__file__).parents[3]
+from tests.support.in_folder import mugraph_in
+
 STEP = """\
 import torch
 
@@ -219,18 +218,7 @@ def test_its_kernels_take_the_calls(tmp_path: Path, steps: str, wanted: dict[str
     text = STEP if "Cached.forward" in wanted else STEP.partition("class Cached")[0] + "Cached = None\n"
     (tmp_path / "step.py").write_text(text)
     (tmp_path / "main.py").write_text(MAIN.replace("STEPS", steps))
-    paths = [str(tmp_path), str(ROOT / "engine"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    around = {
-        **os.environ, "PYTHONPATH": os.pathsep.join(paths), "MUGRAPH_CACHE_DIR": str(tmp_path / "cache"),
-        "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
-
-    def mugraph(*arguments: str, **more: str) -> str:
-        command = [sys.executable, "-m", "mugraph", *arguments]
-        ran = subprocess.run(command, cwd=tmp_path, env={**around, **more}, capture_output=True, text=True, timeout=300)
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        return ran.stdout
-
+    mugraph = mugraph_in(tmp_path)
     program = ("--", sys.executable, "main.py")
     mugraph("record", *program)
     mugraph("optimize", "step.py", "--apply", "--json", "--no-measure", "--target", "h100", "--budget", "1")
