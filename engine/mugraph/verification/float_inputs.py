@@ -77,16 +77,18 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
     state = generator.get_state()
     positive = {home[name] for name in _below_logarithms(program)}
     signs = (False, True) if positive else (False,)
-    attempts = list(product(_attempts(scenario), signs))
+    # Logits of which a row sees none have no softmax, unless the program says what it is then.
+    ways = (False, True) if any(op.kind is Kind.SEEN for op in program.ops) else (False,)
+    attempts = list(product(_attempts(scenario), signs, ways))
     large = any(prod(tensor.shape(program.sizes)) > LARGE for tensor in program.tensors)
 
-    def drawn_so(headroom: float, attempt: tuple[float, bool, float], is_positive: bool) -> Drawn | None:
+    def drawn_so(headroom: float, attempt: tuple[float, bool, float], is_positive: bool, mixed: bool) -> Drawn | None:
         reach, degenerate, factor = attempt
         generator.set_state(state)
         drawn = {
             name: factor * drawn
             if (dtype := program.tensor(name).dtype) in COMPUTED
-            else held(drawn, dtype, numbers.get(name))
+            else held(drawn, dtype, numbers.get(name), mixed=mixed)
             for number, name in enumerate(owners.values())
             for drawn in (_draw(program, program.tensor(name), scenario, number, generator, reach, degenerate),)
         }
@@ -100,11 +102,11 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         return None if eager is None else Drawn(inputs, eager)
 
     for headroom in _HEADROOM:
-        for number, (attempt, is_positive) in enumerate(attempts):
+        for number, attempt in enumerate(attempts):
             # Of gigabytes an attempt takes a second. What is too large where the inputs are least, is so for all.
-            if number == len(signs) and large and drawn_so(headroom, *attempts[-1]) is None:
+            if number == len(signs) * len(ways) and large and drawn_so(headroom, *attempts[-1]) is None:
                 break
-            if (found := drawn_so(headroom, attempt, is_positive)) is not None:
+            if (found := drawn_so(headroom, *attempt)) is not None:
                 return found
     return None
 
@@ -227,7 +229,8 @@ def _bounded_logits(
         exact = Evaluation(program, inputs, parts, wanted=arguments)
         for piece in parts:
             values = exact.of(piece)
-            top = max(top, *(float(values[name].data.abs().max()) for name in arguments))
+            # What is not seen is minus infinity.
+            top = max(top, *(float(values[name].data.abs().nan_to_num(posinf=0.0).max()) for name in arguments))
         if not 0 < top < float("inf") or (0.5 < bound / top < 2):
             break
         if only_larger and top < bound:
@@ -245,14 +248,25 @@ def _eager(program: TensorProgram, inputs: Mapping[str, Tensor], headroom: float
     """What eager PyTorch would compute; None if it overflows or comes close to it. headroom: how many times larger its
     results may become"""
     types = {name: TORCH_TYPES[tensor.dtype] for name, tensor in program.outputs.items()}
+    hidden = _below_masks(program)
 
     def in_range(values: Mapping[str, Value]) -> bool:
-        if largest(values) == float("inf"):
+        if largest({name: value for name, value in values.items() if name not in hidden}) == float("inf"):
             return False
         tops = {name: float(values[name].data.abs().max()) for name in types}
         return all(tops[name] * headroom < torch.finfo(kind).max for name, kind in types.items())
 
     return _rounded_if(program, inputs, in_range)
+
+
+def _below_masks(program: TensorProgram) -> frozenset[str]:
+    """Values that depend on logits of which a mask lets some be seen: those that are not are minus infinity, and a row
+    of which none is seen has a softmax of no numbers."""
+    found: set[str] = set()
+    for op in program.ops:
+        if op.kind is Kind.SEEN or not found.isdisjoint(op.inputs):
+            found.add(op.name)
+    return frozenset(found)
 
 
 def _rounded(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

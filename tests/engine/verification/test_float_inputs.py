@@ -35,6 +35,33 @@ def test_logits_that_sum_up_a_great_many_products_are_bounded(terms: int) -> Non
     assert products.std() > 1.0
 
 
+def by_call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=m)
+
+
+def by_hand(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
+    return torch.softmax((q @ k.mT).masked_fill(m, float("-inf")), dim=-1) @ v
+
+
+@pytest.mark.parametrize("function", [by_call, by_hand])
+@pytest.mark.parametrize("shape", [(9, 12), (3, 1, 9, 12), (12,)])
+def test_logits_behind_masks_are_drawn(function: Any, shape: tuple[int, ...]) -> None:
+    """What is not seen is minus infinity, and not too large a number. A query that sees nothing is drawn where
+    the program says what it has: zeros."""
+    tensors = {"q": meta(3, 2, 9, 16), "k": meta(3, 2, 12, 16), "v": meta(3, 2, 12, 16)}
+    mask = meta(*shape, dtype=torch.bool)
+    (unit,) = units(cut(function, **tensors, m=mask))
+    drawn = make_inputs(unit.program, "normal", torch.Generator().manual_seed(0))
+    assert drawn is not None
+    (result,) = drawn.eager.values()
+    assert result.isfinite().all()
+    sees = drawn.inputs["m"].bool() if function is by_call else ~drawn.inputs["m"].bool()
+    assert sees.any()
+    assert not sees.all()
+    some = sees.any(-1)
+    assert some.all() if function is by_hand or shape == (12,) else not some.all()
+
+
 def test_a_sum_that_is_large_whatever_its_inputs_are_is_tested() -> None:
     """Of 30,000 sigmoids of float16 it is about 15,000, less than sixteen times below the type's largest number."""
 

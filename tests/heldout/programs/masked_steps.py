@@ -22,6 +22,17 @@ def padded(q, k, v, padding):
     return scores.softmax(-1) @ v
 
 
+# mugraph: q=f16[3, 4, 12, 16], k=f16[3, 4, 20, 16], v=f16[3, 4, 20, 16], mask=bool[12, 20]
+def seen_by_all(q, k, v, mask):
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+# mugraph: q=f16[3, 2, 10, 16], k=f16[3, 2, 24, 16], v=f16[3, 2, 24, 16], hidden=bool[3, 1, 10, 24]
+def by_hand(q, k, v, hidden):
+    scores = torch.matmul(q, k.transpose(2, 3)) / 4.0
+    return torch.matmul(scores.masked_fill(hidden, float("-inf")).softmax(dim=-1), v)
+
+
 # mugraph: x=f32[1, 2, 48], places=i64[2]
 class Step(nn.Module):
     """A token at each of the places, which see what is before them."""
