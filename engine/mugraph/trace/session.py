@@ -7,9 +7,9 @@ import logging
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import CodeType
 
@@ -18,9 +18,10 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mugraph.ir.ranges import Take, takes
 from mugraph.ir.region import Region, Status, Trace
+from mugraph.trace.decisions import decisions
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.regions.check import check_found
-from mugraph.trace.regions.dynamic import Called, with_ranges
+from mugraph.trace.regions.dynamic import with_ranges
 from mugraph.trace.regions.no_region import no_region
 from mugraph.trace.regions.partition import Partition
 from mugraph.trace.regions.scope import Scope
@@ -38,7 +39,6 @@ from mugraph.trace.run.rebuild import NotKept
 from mugraph.trace.run.recorder import Recorder
 from mugraph.trace.run.tape import Happening, Record, Tape
 from mugraph.trace.run.tape_writer import TraceTooLong
-from mugraph.trace.syntax.shapes import spec_text
 from mugraph.trace.syntax.source import Source, read_source, text_digest
 
 _log = logging.getLogger("mugraph.trace")
@@ -211,25 +211,6 @@ class Session:
                 self.ran.add(scope.name_of(activation))
 
 
-def _decisions(session: Session, chosen: Mapping[str, Entry]) -> tuple[dict[str, str | None], dict[str, Called]]:
-    """Functions with ranges -> why they do not do the same at all sizes; None where they do. And what each was run
-    with."""
-    from mugraph.trace.run.unknown_size import decided_at, varying_numbers  # sympy is slow to import
-
-    every = takes([size for entry in chosen.values() for size in entry.sizes])
-    others = [(take, {one.function: one for one in _definitions(session, take).entries}) for take in every]
-    found: dict[str, str | None] = {}
-    called: dict[str, Called] = {}
-    for function, entry in chosen.items():
-        points = [({one.name: take(one) for one in entry.sizes}, of[function]) for take, of in others if function in of]
-        if entry.sizes:
-            found[function] = decided_at(entry, points, session.places)
-            texts = {name: spec_text(spec) for name, spec in entry.arguments.items()} if entry.was_recorded else {}
-            numbers = varying_numbers(entry, points)
-            called[function] = Called(numbers, texts, {name: of.ends(entry.sizes) for name, of in numbers.items()})
-    return found, called
-
-
 def _definitions(session: Session, pick: Take) -> Definitions:
     return find_definitions(session.source, session.request.recorded, pick, session.request.pictures)
 
@@ -266,7 +247,8 @@ def trace_request(request: Request) -> Trace:
         chosen = {entry.function: entry for entry in wanted or definitions.entries}
         taken = takes([one for sizes in ranges.values() if len(sizes) > 1 for one in sizes])
         samples = [_at(session, chosen.keys(), take) for take in taken]
-        regions = with_ranges(regions, samples, taken, ranges, *_decisions(session, chosen))
+        decided, called = decisions(partial(_definitions, session), session.places, chosen)
+        regions = with_ranges(regions, samples, taken, ranges, decided, called)
     if request.check:
         session.errors.extend(check_found(partition))
     regions.extend(needs_shapes(lack) for lack in definitions.missing if lack.function not in session.ran)

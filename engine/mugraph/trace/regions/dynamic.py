@@ -47,19 +47,33 @@ class Called:
     ends: Mapping[str, tuple[int, int]]
 
 
+@dataclass(frozen=True)
+class Decided:
+    """reason: why a function does not do the same at all sizes, as the end of a sentence. alike: ranges that end one
+    before, in which it does; none: there is no such"""
+
+    reason: str
+    alike: tuple[SizeRange, ...] = ()
+
+    def is_no_matter_for(self, made: DynamicSize) -> bool:
+        """Whether the region's ranges end before the size at which something else is done (clipped.py)."""
+        ends = {one.name: one.largest for one in self.alike}
+        return all(one.largest <= ends.get(one.name, 0) for one in made.ranges)
+
+
 def with_ranges(
     largest: Sequence[Region],
     samples: Sequence[Sequence[Region]],
     taken: Sequence[Take],
     ranges: Mapping[str, tuple[SizeRange, ...]],
-    decisions: Mapping[str, str | None],
+    decisions: Mapping[str, Decided | None],
     called: Mapping[str, Called],
 ) -> list[Region]:
     """The regions of the trace at the largest sizes, each with what varies in it.
 
     samples:   further traces of the file, each at the sizes that one of `taken` takes of every range
     ranges:    those of the functions that were run
-    decisions: functions that were run with a range -> why they do not do the same at all sizes; None where they do
+    decisions: of functions that were run with a range; None where they do the same at all sizes
     called:    of functions that were run with a range, with what
     """
     found = [_of_samples(region, samples, taken, ranges) for region in largest]
@@ -75,16 +89,16 @@ def _with_arguments(region: Region, called: Mapping[str, Called]) -> Region:
     return replace(region, dynamic=replace(region.dynamic, arguments=given.numbers, recorded=given.recorded))
 
 
-def _undecided(region: Region, decisions: Mapping[str, str | None]) -> Region:
+def _undecided(region: Region, decisions: Mapping[str, Decided | None]) -> Region:
     """A function that was not run for its own sake can have a range only if all that were run can."""
     made = region.dynamic
     if made is None:
         return region
-    every = (reason for reason in decisions.values() if reason is not None)
-    reason = decisions[region.function] if region.function in decisions else next(every, None)
-    if reason is None:
+    every = (one for one in decisions.values() if one is not None and not one.is_no_matter_for(made))
+    decided = decisions[region.function] if region.function in decisions else next(every, None)
+    if decided is None or decided.is_no_matter_for(made):
         return region
-    return replace(region, status="unsupported", reason=refusal(made.ranges, reason), dynamic=None)
+    return replace(region, status="unsupported", reason=refusal(made.ranges, decided.reason), dynamic=None)
 
 
 def refusal(ranges: Sequence[SizeRange], reason: object) -> str:
