@@ -31,7 +31,15 @@ def test_there_are_programs_of_many_kinds() -> None:
     assert len(PROGRAMS) >= 15
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+LONG = {"stacked_decoder"}
+"""Two layers of a decoder are in another program, too."""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(path, marks=[pytest.mark.more] if path.stem in LONG else []) for path in PROGRAMS],
+    ids=lambda path: path.stem,
+)
 def test_program(program: Path, tmp_path: Path) -> None:
     path = tmp_path / program.name
     source = program.read_bytes()

@@ -21,6 +21,8 @@ from tests.support.searched import BUDGET_S, TARGET, Searched, cache_folder
 
 REPOSITORY = Path(__file__).parents[2]
 SAMPLES = sorted((REPOSITORY / "samples").glob("*.py"))
+LONG = {"llama_block", "self_attention", "gemm_chain", "lora"}
+"""Many regions, or long ones: what is done with each is what is done with those of the others."""
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -57,7 +59,11 @@ async def neovim(
 
 
 @pytest.mark.timeout(900)  # on a machine that others use as well
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "sample",
+    [pytest.param(path, marks=[pytest.mark.more] if path.stem in LONG else []) for path in SAMPLES],
+    ids=lambda path: path.stem,
+)
 async def test_what_is_applied_is_what_the_command_line_writes(
     vscode: Session,
     neovim: Session,

@@ -70,6 +70,7 @@ def kill(cluster: Any, node: Any, workers: list[psutil.Process]) -> None:
     assert not psutil.wait_procs(workers, timeout=60)[1]
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("clock")
 def test_a_node_killed_in_mid_search(cluster: Any, tmp_path: Path) -> None:
     """Nothing is lost and nothing doubled: the same topologies in the same order as in this process."""

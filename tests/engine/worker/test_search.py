@@ -106,7 +106,9 @@ def test_a_sample_from_finding_to_pictures(engine: Engine, sample: Document):
     assert report.errors == []
 
 
-@pytest.mark.parametrize("sample", ["rmsnorm_linear", "qknorm_attention"], indirect=True)
+@pytest.mark.parametrize(
+    "sample", ["rmsnorm_linear", pytest.param("qknorm_attention", marks=pytest.mark.more)], indirect=True
+)
 def test_edits_are_those_of_apply(engine: Engine, sample: Document, tmp_path: Path):
     path = Path(sample.path)
     text = path.read_text()
