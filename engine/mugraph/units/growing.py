@@ -16,6 +16,8 @@ _LESS_ROOM = 4
 """Of each chain that prepares an input, one limit counts the last operator alone. It is smaller by this factor than the
 limit that counts all operators."""
 
+MOST_OF_LOSSES = 24
+"""Operators of a unit with an exp and without a product, whose result is one number, as a loss over classes."""
 MOST_WITHOUT_PRODUCTS = 32
 """Operators of a unit without a product, as a norm and a rotation after it: what is searched is where its few
 reductions stand."""
@@ -60,8 +62,9 @@ class UnitPrograms:
         program = lowered.program
         size, with_exp = len(program.compute_ops), max(limit, self.most)
         is_number = not any(tensor.axes for tensor in program.outputs.values())  # each sum of all has its own kernel
-        if not is_number and not any(op.kind.contracts for op in program.ops):
-            limit = max(limit, MOST_WITHOUT_PRODUCTS)
+        if not any(op.kind.contracts for op in program.ops):
+            limit = limit if is_number else max(limit, MOST_WITHOUT_PRODUCTS)
+            with_exp = max(with_exp, MOST_OF_LOSSES)
         if size > limit and any("exp" in op.kind.primitives for op in program.ops):
             limit = with_exp
             if size > limit:  # RoPE on queries and keys

@@ -48,3 +48,10 @@ def of_a_head(h, table, label):
 # mugraph: base=f32[3, 10, 14], left=f32[3, 10, 16], right=f32[3, 16, 14]
 def added_in_batches(base, left, right):
     return torch.relu(torch.baddbmm(base, left, right, beta=0.5)) + 0.1
+
+
+# mugraph: logits=bf16[96, 500], labels=i64[96], weight=f32[500]
+def smoothed(logits, labels, weight):
+    return F.cross_entropy(logits.float(), labels, label_smoothing=0.1), F.cross_entropy(
+        logits.float(), labels, weight, label_smoothing=0.2
+    )

@@ -100,12 +100,14 @@ def cross_entropy(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         x = call.along(inner, classes)
         whole = b.log(b.sum(b.exp(x), classes))
         loss = b.mul(call.factor(inner), b.sub(whole, call.at_target(x, inner, classes)))
-        if smoothing:
-            missed = b.sub(whole, x)
-            if call.weight is not None:
-                missed = b.mul(b.at(call.weight, (classes,)), missed)
-            share = b.const(smoothing / call.shape[call.at])
-            loss = b.add(b.mul(b.const(1.0 - smoothing), loss), b.mul(share, b.sum(missed, classes)))
+        if smoothing:  # the sum of whole - x over the classes, without another pass over them
+            size = call.shape[call.at]
+            if call.weight is None:
+                missed = b.sub(b.mul(b.const(float(size)), whole), b.sum(x, classes))
+            else:
+                weight = b.at(call.weight, (classes,))
+                missed = b.sub(b.mul(b.sum(weight, classes), whole), b.sum(b.mul(weight, x), classes))
+            loss = b.add(b.mul(b.const(1.0 - smoothing), loss), b.mul(b.const(smoothing / size), missed))
         return call.kept(inner, loss)
 
     return reduced_loss(b, args, dims, call.rest, each, call.counted)
