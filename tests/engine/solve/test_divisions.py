@@ -279,7 +279,7 @@ def test_the_way_that_takes_least_is_taken(wide: RegionResult, text: str | Rejec
 
     timer = SimpleNamespace(
         tools=SimpleNamespace(measurer=machine, pool=None), device=HERE, store=None, number=0,
-        specs=lambda _: (), module_text=written, quiet=quiet, cancelled=lambda: False,
+        peers=SimpleNamespace(specs=lambda _: (), quiet=quiet), module_text=written, cancelled=lambda: False,
     )  # fmt: skip
     measuring = fastest_measured([Way(one, wide.plan, {}) for one in (first, other)], cast(Any, timer))
     found: Division | None = None
