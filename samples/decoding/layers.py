@@ -99,3 +99,16 @@ class Decoder(nn.Module):
         self.layers = nn.ModuleList(Layer(inner, norms=norms) for _ in range(layers))
         self.norm = nn.RMSNorm(hidden, eps=1e-6, dtype=DTYPE)
         self.head = nn.Linear(hidden, vocabulary, bias=False, dtype=DTYPE)
+
+
+def step_inputs(vocabulary: int) -> list[torch.Tensor]:
+    """One token at place 4,095 of the caches of four layers."""
+    place = torch.tensor([4095])
+    keys, values = (torch.randn(4, 1, 8, 4096, 128, dtype=DTYPE) for _ in range(2))
+    mask = torch.arange(4096)[None] <= place[:, None]
+    return [torch.randint(vocabulary, (1, 1)), *angles(place, 128), keys, values, place, mask]
+
+
+def prompt_inputs(vocabulary: int) -> list[torch.Tensor]:
+    """1,024 tokens."""
+    return [torch.randint(vocabulary, (1, 1024)), *angles(torch.arange(1024), 128)]

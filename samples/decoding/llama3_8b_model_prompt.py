@@ -1,7 +1,6 @@
 """Four decoder layers of Llama 3 8B, embedding and head: the logits after 1,024 tokens."""
 
-import torch
-from layers import Decoder, angles
+from layers import Decoder, prompt_inputs
 
 
 class Model(Decoder):
@@ -16,4 +15,4 @@ class Model(Decoder):
 
 
 def get_inputs():
-    return [torch.randint(128256, (1, 1024)), *angles(torch.arange(1024), 128)]
+    return prompt_inputs(128256)

@@ -1,7 +1,6 @@
 """Four decoder layers of Qwen3 8B, its embedding and its head: one token, with 4,095 in the caches."""
 
-import torch
-from layers import DTYPE, Decoder, angles
+from layers import Decoder, step_inputs
 
 
 class Model(Decoder):
@@ -16,7 +15,4 @@ class Model(Decoder):
 
 
 def get_inputs():
-    place = torch.tensor([4095])
-    keys, values = (torch.randn(4, 1, 8, 4096, 128, dtype=DTYPE) for _ in range(2))
-    mask = torch.arange(4096)[None] <= place[:, None]
-    return [torch.randint(151936, (1, 1)), *angles(place, 128), keys, values, place, mask]
+    return step_inputs(151936)

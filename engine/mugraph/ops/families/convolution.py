@@ -31,12 +31,9 @@ _TAPS = {1: "r", 2: "rs", 3: "trs"}
 )  # fmt: skip
 def convolution(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     weight = args.ref("weight")
-    shape = b.shape(weight)
-    kernel = shape[2:]
-    groups = args.integer("groups", 1)
-    group, out = b.atoms.regroup(dims[-len(kernel) - 1], (groups, shape[0] // groups))
-    c = b.fresh(shape[1], "c", 3)
-    taps = _fresh(b, kernel)
+    outer, inner, *kernel = b.shape(weight)
+    group, out = _groups(b, args, dims, kernel, outer // args.integer("groups", 1))
+    c, taps = b.fresh(inner, "c", 3), _fresh(b, kernel)
     steps, dilations = (args.each(name, len(kernel)) for name in ("stride", "dilation"))
     windows = [
         Window(0, 0, step, dilation, pad)
@@ -54,12 +51,9 @@ def convolution(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 def transposed_convolution(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """The output's padding says how many of its last places there are, which is how long `dims` are."""
     weight = args.ref("weight")
-    shape = b.shape(weight)
-    kernel = shape[2:]
-    groups = args.integer("groups", 1)
-    group, out = b.atoms.regroup(dims[-len(kernel) - 1], (groups, shape[1]))
-    c = b.fresh(shape[0] // groups, "c", 3)
-    taps = _fresh(b, kernel)
+    outer, inner, *kernel = b.shape(weight)
+    group, out = _groups(b, args, dims, kernel, inner)
+    c, taps = b.fresh(outer // args.integer("groups", 1), "c", 3), _fresh(b, kernel)
     dilations, strides = (args.each(name, len(kernel)) for name in ("dilation", "stride"))
     pads = [
         (size - 1) * dilation - pad
@@ -75,6 +69,14 @@ def transposed_convolution(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     turned = (b.atoms.section(size, size - 1, -1, tap) if tap else tap for size, tap in zip(kernel, taps, strict=True))
     y = b.dot(loaded, b.at(weight, ((*group, *c), out, *turned)), (*c, *(atom for tap in taps for atom in tap)))
     return _biased(b, args, y, dims)
+
+
+def _groups(
+    b: Builder, args: Arguments, dims: AtomDims, kernel: Sequence[int], channels: int
+) -> tuple[AtomDim, AtomDim]:
+    """The result's channels, as groups of so many."""
+    group, out = b.atoms.regroup(dims[-len(kernel) - 1], (args.integer("groups", 1), channels))
+    return group, out
 
 
 def _fresh(b: Builder, kernel: Sequence[int]) -> list[AtomDim]:
