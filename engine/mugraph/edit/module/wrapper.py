@@ -232,7 +232,7 @@ def _replacement(
             lines += _kernel_call(plan, step, kernel, names, known, checked, sizes, laid[kernel.name])
             known |= set(step.unit.outputs.values())
             continue
-        calls = [made for made in step.calls if not known.issuperset(made.outputs)]
+        calls = [made for made in step.calls if not made.outputs or not known.issuperset(made.outputs)]
         lines += statements(sizes.calls(calls), names, bound)
         checked |= _views(step.calls, checked)
         known |= {value for made in step.calls for value in made.outputs}
