@@ -46,6 +46,7 @@ PRODUCT = Program("plain", "product", ((8, 32), (8, 32), (32, 24)))
 FILLED = Program("plain", "filled", ((8, 32), (32, 24)))
 WRITTEN = Program("plain", "written", ((8, 32), (8, 32), (32, 32)))
 DECORATED = Program("plain", "decorated", ((8, 32), (32, 24)))
+BORROWED = Program("borrowed", "Borrowed", ((6, 32),))
 ALL = (GATED, TIED, STACKED, RESIDUAL, CONVOLVED, PRODUCT, FILLED, WRITTEN, DECORATED)
 
 

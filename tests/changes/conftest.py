@@ -38,7 +38,7 @@ def applied(tmp_path_factory: pytest.TempPathFactory, tracing: ForkServer, inter
 
         def make() -> None:
             for side in ("original", "edited"):
-                (folder / side).mkdir(parents=True, exist_ok=True)
+                shutil.copytree(PROGRAMS / "site-packages", folder / side / "site-packages", dirs_exist_ok=True)
                 for path in PROGRAMS.glob(f"{program.file}*.py"):
                     shutil.copyfile(path, folder / side / path.name)
             path = folder / "edited" / f"{program.file}.py"

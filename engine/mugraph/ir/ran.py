@@ -16,10 +16,11 @@ class Code:
 
     qualname: as Python has it: "RMSNorm.forward", "make.<locals>.Block.forward"
     text:     the lines of its definition without decorators, indented as in its file; of a lambda, the expression.
-              "": a function of PyTorch's, which is known by its name
+              "": a function of PyTorch's or of Python's, which is known by its name
     free:     variables of the functions around it that it reads
     defaults: what its default arguments are, positional ones first (`said_of`)
-    wrapped:  functions of libraries that a decorator put around it, outermost first: "torch.utils._contextlib.…"
+    wrapped:  functions that decorators put around it, outermost first: "torch.utils._contextlib.…"
+    around:   the same, those whose code was watched while it ran
     outside:  names of its module that hold what is not the user's: "F" -> "torch.nn.functional"; a builtin that the
               module does not hide: "len" -> ""
     imported: names that it reads and its module imports: calls of what they hold are compiled in their own way
@@ -32,6 +33,7 @@ class Code:
     wrapped: tuple[str, ...] = ()
     outside: Mapping[str, str] = field(default_factory=dict[str, str])
     imported: tuple[str, ...] = ()
+    around: tuple[Code, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,7 @@ class Region:
     text:      the source covered, exactly
     live_ins:  read by the region: locals ("x") and attribute paths ("self.norm.weight"). Each a distinct value.
     live_outs: bound by the region and read after it
+    left_none: names that it binds to None, which are read after it
     calls:     in execution order; dead ones are gone
     values:    every value number in calls and live_ins
     guards:    Python expressions over the live-in names that must hold at run time beside the shape, dtype, stride and
@@ -107,6 +108,7 @@ class Region:
     called: tuple[str, ...] = ()
     relaid: Relaid | None = None
     turned: frozenset[int] = frozenset()
+    left_none: tuple[str, ...] = ()
     alike_for: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"], compare=False)
 
     @property

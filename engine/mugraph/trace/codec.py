@@ -62,6 +62,7 @@ class _Region(msgspec.Struct):
     ran: dict[str, Ran]
     outside: dict[str, str]
     called: tuple[str, ...]
+    left_none: tuple[str, ...] = ()
     dynamic: _Dynamic | None = None
     alike_for: dict[str, tuple[int, int]] = {}
 
@@ -161,6 +162,7 @@ def trace_to_json(trace: Trace) -> bytes:
             ran=dict(region.ran),
             outside=dict(region.outside),
             called=region.called,
+            left_none=region.left_none,
             function_args=region.function_args,
             names=dict(region.names),
             status=region.status,
@@ -193,6 +195,7 @@ def trace_from_json(data: bytes) -> Trace:
             ran=dict(region.ran),
             outside=dict(region.outside),
             called=region.called,
+            left_none=region.left_none,
             function_args=region.function_args,
             names=dict(region.names),
             status=region.status,

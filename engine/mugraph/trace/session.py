@@ -33,6 +33,7 @@ from mugraph.trace.run.build import Builder, CannotBuild
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Definitions, Entry, find_definitions
+from mugraph.trace.run.libraries import Libraries
 from mugraph.trace.run.loader import Workspace, WorkspaceFinder
 from mugraph.trace.run.places import Places
 from mugraph.trace.run.rebuild import NotKept
@@ -104,6 +105,7 @@ class Session:
             if picture.module.rpartition(".")[2] == path.stem != "__init__":  # as the program imported it
                 name, package = picture.module, picture.module.rpartition(".")[0] or None
         sys.meta_path.insert(0, WorkspaceFinder(self.workspace))
+        self.recorder.before = Libraries(self.workspace).prepare
         sys.argv = [self.source.path]
         try:
             if package is not None and path.stem != "__init__":
@@ -172,13 +174,22 @@ class Session:
         """Leaves the tape of one run in the recorder. Raises what the user's code raises, or CannotBuild."""
         if not self.request.check:
             try:
-                self.run_in(entry, FakeTensorMode(allow_non_fake_inputs=True))
+                self.run_without_numbers(entry, answers_for_run=True)
                 return
             except Exception as error:
-                if not is_about_fake_tensors(error) or self.elements() > MAX_REAL_ELEMENTS:
+                if not is_about_fake_tensors(error):
                     raise
+                if self.elements() > MAX_REAL_ELEMENTS:
+                    self.run_without_numbers(entry, answers_for_run=False)
+                    return
                 _log.info("%s is run on real tensors: %s", entry.function, sentence(error, self.source))
         self.run_in(entry, None)
+
+    def run_without_numbers(self, entry: Entry, answers_for_run: bool) -> None:
+        """answers_for_run: a program that asks whether it is only traced is told no, and does what it does when it
+        runs. It may then need numbers that there are not."""
+        self.recorder.answers_for_run = answers_for_run
+        self.run_in(entry, FakeTensorMode(allow_non_fake_inputs=True))
 
     def elements(self) -> int:
         values = self.recorder.values

@@ -80,10 +80,11 @@ _worlds: dict[str, _World] = {}
 
 
 class _Code(NamedTuple):
-    """A function that ran. text: of its definition, "" of one of PyTorch's; edited: with the kernels of this module
-    written into it; free: variables around it that it reads; defaults, wrapped: its default arguments, and the
-    functions of libraries around it; outside: names of its file that hold a library's things ("": a builtin);
-    imported: names that its file imports, which the compiler treats in a way of their own."""
+    """A function that ran. text: of its definition, "" of one of PyTorch's or Python's; edited: with the kernels of
+    this module written into it; free: variables around it that it reads; defaults, wrapped: its default arguments, and
+    the functions that decorators put around it; around: those of these whose code is known; outside: names of its file
+    that hold a library's things ("": a builtin); imported: names that its file imports, which the compiler treats in a
+    way of their own."""
 
     qualname: str
     text: str = ""
@@ -93,6 +94,7 @@ class _Code(NamedTuple):
     wrapped: tuple[str, ...] = ()
     outside: dict[str, str] = {}
     imported: tuple[str, ...] = ()
+    around: tuple[dict[str, Any], ...] = ()
 
 
 class _Ran(NamedTuple):

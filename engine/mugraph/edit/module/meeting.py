@@ -60,12 +60,24 @@ def _inside_of(*kinds: type) -> tuple[dict[str, Any], ...]:
 
 def _meet(raw: object, code: _Code) -> list[_Check]:
     function = getattr(raw, "__func__", None) or getattr(raw, "fget", None) or getattr(raw, "func", None) or raw
-    around = []
+    around, known = [], {one["qualname"]: one for one in code.around}
+    checks = []
     while isinstance(function, FunctionType) and "__wrapped__" in vars(function):
         around.append(f"{function.__globals__.get('__name__')}.{function.__code__.co_qualname}")
+        if function.__code__.co_qualname in known:
+            met = _meet_alone(function, _Code(**known[function.__code__.co_qualname]))
+            if met is _NEVER:
+                return _NEVER
+            checks += met
         function = vars(function)["__wrapped__"]
     if not isinstance(function, FunctionType) or tuple(around) != code.wrapped:
         return _NEVER
+    met = _meet_alone(function, code)
+    return _NEVER if met is _NEVER else [*checks, *met]
+
+
+def _meet_alone(function: FunctionType, code: _Code) -> list[_Check]:
+    """Without what is around it."""
     own, space, keywords = function.__code__, function.__globals__, function.__kwdefaults__ or {}
     names, values, absent = (), (), frozenset()
     if code.text:
@@ -79,9 +91,11 @@ def _meet(raw: object, code: _Code) -> list[_Check]:
         names = tuple(name for name, dotted in code.outside.items() if dotted)
         values = tuple(_named(code.outside[name]) for name in names)
         absent = frozenset(code.outside.keys() - set(names))
-    else:  # PyTorch's own
+    else:  # PyTorch's own, or Python's
         file = sys.modules.get(str(space.get("__name__")))
-        ours = str(space.get("__name__")).startswith("torch.") and file is not None and vars(file) is space
+        root = str(space.get("__name__")).partition(".")[0]
+        torchs = root == "torch" and file is not None and vars(file) is space
+        ours = torchs or root in sys.stdlib_module_names
         names = tuple(name for name in own.co_names if name in space)
         values = tuple(space[name] for name in names)
         if not ours or own.co_qualname != code.qualname or not all(map(_is_torchs, values)):

@@ -101,6 +101,8 @@ def _code(code: Code, definitions: Mapping[str, str], imported: frozenset[str]) 
             parts.append(f"{name}={value!r}")
     if code.outside:
         parts.append(f"outside={dict(code.outside)!r}")
+    if code.around:
+        parts.append(f"around=({' '.join(f'{_code(one, definitions, imported)},' for one in code.around)})")
     return f"dict({', '.join(parts)})"
 
 

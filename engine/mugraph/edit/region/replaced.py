@@ -141,7 +141,8 @@ def _call_statement(plan: RegionPlan, alias: str, run: list[ast.stmt], width: in
     if "return" not in names:
         if any(isinstance(node, ast.Return) for node in run):
             raise EditError(f"The range found in {region.function} returns, and what it returns is not known.")
-        return call(f"{', '.join(names)} = ", callee, _arguments(plan), width=width)
+        none = [f"{name} = None" for name in region.left_none]
+        return [*call(f"{', '.join(names)} = ", callee, _arguments(plan), width=width), *none]
     if any(name != "return" for name in names) or not isinstance(last, ast.Return):
         raise EditError(f"The range found in {region.function} returns and goes on; it cannot be replaced.")
     elements = last.value.elts if isinstance(last.value, ast.Tuple) else None

@@ -44,6 +44,8 @@ _WRITES = words("append extend insert pop update setdefault remove clear reverse
 _CONTAINERS = (str, bytes, tuple, list, dict, int, float, bool, set, frozenset, range, slice, OrderedDict)
 _MODULE_READS = (torch.nn.Module, torch.Size)
 _OWN = frozenset({"torch", "einops", "mugraph", "jaxtyping"})
+HOOKS = "__mugraph__"
+"""The name by which instrumented code calls hooks."""
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
@@ -62,10 +64,19 @@ def name_of(function: object) -> str:
 
 @dataclass
 class Judge:
-    """Decides whether calls are harmless. It knows which files are the user's own: their code is watched, so a call of
-    it is no effect by itself."""
+    """Decides whether calls are harmless. A call of code that is watched is no effect by itself.
+
+    files: of the user's own; libraries: files of other packages, some functions of which are watched
+    """
 
     files: set[str] = field(default_factory=set[str])
+    libraries: set[str] = field(default_factory=set[str])
+
+    def watches(self, code: CodeType | None) -> bool:
+        """Whether what the code does is recorded: of a library's file, only functions that have hooks do so."""
+        if code is None:
+            return False
+        return code.co_filename in self.files or (code.co_filename in self.libraries and HOOKS in code.co_names)
 
     def call(self, function: Callable[..., object], recorded: Sequence[str]) -> Verdict | None:
         """What is wrong with a call; None if nothing is. recorded: targets of the PyTorch calls it led to."""
@@ -75,7 +86,7 @@ class Judge:
         if isinstance(function, torch.nn.Module):
             return None  # judged when it is called: library code calls modules too
         code = _code(function)
-        if code is not None and code.co_filename in self.files:
+        if code is not None and self.watches(code):
             if code.co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR):
                 return Verdict(name, "calls a generator or coroutine")
             return None
@@ -106,8 +117,9 @@ class Judge:
                 return None
         return Verdict(name, "has effects that the tracer does not know")
 
-    def is_users(self, module: ModuleType) -> bool:
-        return getattr(module, "__file__", None) in self.files
+    def may_be_watched(self, module: ModuleType) -> bool:
+        """Whether it is the user's, or has functions that are watched once they are called."""
+        return getattr(module, "__file__", None) in self.files or is_of_another_library(module.__name__)
 
     def module_problem(self, module: torch.nn.Module) -> str | None:
         if any(getattr(module, hooks, None) for hooks in _HOOKS):
@@ -115,16 +127,20 @@ class Judge:
         if type(module).__module__.partition(".")[0] == "torch":
             return None
         code = _code(inspect.unwrap(type(module).forward))
-        return None if code is not None and code.co_filename in self.files else "a module of another library"
+        return None if self.watches(code) else "a module of another library"
 
     def foreign(self, frame: FrameType) -> str | None:
         """The third-party package whose code this frame runs, if it is one."""
-        if frame.f_code.co_filename in self.files:
+        name = frame.f_globals.get("__name__")
+        if self.watches(frame.f_code) or not is_of_another_library(name):
             return None
-        root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if root in _OWN or root in sys.stdlib_module_names or not root:
-            return None
-        return root
+        return str(name).partition(".")[0]
+
+
+def is_of_another_library(module: object) -> bool:
+    """By the name of a module: neither of PyTorch, of Python or of what this project knows, nor a script."""
+    root = str(module or "").partition(".")[0]
+    return bool(root) and root not in _OWN and root not in sys.stdlib_module_names
 
 
 def _code(function: object) -> CodeType | None:

@@ -15,7 +15,7 @@ from mugraph.trace.regions.defaults import defaults_of
 from mugraph.trace.regions.guards import conditions_of
 from mugraph.trace.regions.inlined import inlined
 from mugraph.trace.regions.known import without_found
-from mugraph.trace.regions.live_outs import live_outs_of
+from mugraph.trace.regions.live_outs import left_none, live_outs_of
 from mugraph.trace.regions.loop_parts import loop_parts, names_without
 from mugraph.trace.regions.positions import moving
 from mugraph.trace.regions.record_values import needed, refs
@@ -114,6 +114,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         ran=inside.ran,
         outside=inside.outside,
         called=tuple(sorted(inside.called)),
+        left_none=left_none(scope, unit),
     )
     return Assembled(region, conditions, unit, scope, new)
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import cast
@@ -29,6 +28,7 @@ from mugraph.trace.regions.user_code import (
     global_names,
     helpers_of,
     is_own_of_torch,
+    layers_of,
     library_name,
     properties_of,
     underlying,
@@ -60,21 +60,22 @@ def inlined(scope: Scope, unit: Unit, paths: Paths, events: list[Event], here: s
     """Adds to `paths` what the functions read. here: an expression for the live-ins' device"""
     look = _Look(scope, unit, paths, here)
     look.own_names()
-    for event in events:
-        if isinstance(event, Loaded) and isinstance(event.base, ModuleType):
-            look.loaded(event)
     look.found.called |= {event.name for event in events if isinstance(event, Happening) and found(event.name)}
-    for inner in called_by(scope, unit):
-        try:
-            look.activation(inner)
-        except Unfound as error:
-            return Offence(step_to(unit, inner), str(error))
+    waiting = look.all_of(called_by(scope, unit), events)
     for event in events:
         if isinstance(event, ModuleCalled):
             try:
                 look.module(event.module)
             except Unfound as error:
                 return Offence(unit.first, str(error))
+    # What a decorator puts around a function is found with that function, which runs after it; what a table has, when
+    # it is known who reads the table
+    while waiting:
+        left = look.all_of([inner for inner, _ in waiting], events)
+        if len(left) == len(waiting):
+            inner, error = left[0]
+            return Offence(step_to(unit, inner), str(error))
+        waiting = left
     return look.found
 
 
@@ -88,6 +89,7 @@ class _Look:
         self.user: UserCode = scope.user_code
         self.found = Inlined()
         self._done: set[int] = set()  # nodes of functions whose names were looked at
+        self._around: set[int] = set()  # nodes of functions that a decorator has put around others
         self._own: dict[type, set[str]] = {}  # attributes that objects of a class have themselves
         self._spans: list[tuple[int, int]] = []  # nodes behind the first and up to the second are looked at already
         self._functions: dict[int, str] = {}  # node of a function -> an expression for it
@@ -114,10 +116,15 @@ class _Look:
                 self._met(name, value)
 
     def loaded(self, event: Loaded) -> None:
-        """What is read of one of the user's modules: `config.EPS`."""
+        """What is read of one of the user's modules, `config.EPS`, or of a table that a class keeps."""
         base = self.paths.get(event.base)
-        if base is not None and self.user.owns(event.base):
-            self._met(f"{base}.{event.name}", event.value)
+        if base is None:
+            return
+        if isinstance(event.base, ModuleType):
+            if self.user.owns(event.base):
+                self._met(f"{base}.{event.name}", event.value)
+        elif event.name.isidentifier() and type(table := event.value) is dict:
+            self.paths.add([(f"{base}.{event.name}", cast("object", table))])
 
     def _library(self, value: object) -> str | None:
         return None if self.user.owns(value) else library_name(value)
@@ -137,9 +144,22 @@ class _Look:
 
     # -- functions
 
+    def all_of(self, activations: Iterable[Activation], events: Iterable[Event]) -> list[tuple[Activation, Unfound]]:
+        """Those to which no name leads so far. events: of the unit"""
+        for event in events:
+            if isinstance(event, Loaded):
+                self.loaded(event)
+        left: list[tuple[Activation, Unfound]] = []
+        for inner in activations:
+            try:
+                self.activation(inner)
+            except Unfound as error:
+                left.append((inner, error))
+        return left
+
     def activation(self, inner: Activation) -> None:
         """Raises Unfound."""
-        if any(first < inner.node <= last for first, last in self._spans):
+        if inner.node in self._around or any(first < inner.node <= last for first, last in self._spans):
             return
         if not self._method(inner):
             self._plain(inner)
@@ -171,7 +191,7 @@ class _Look:
         if self.found.ran.setdefault(key, Ran(function=code)) != Ran(function=code):
             raise Unfound(f"runs two functions called {function.__qualname__}")
         self.found.conditions.setdefault(f"_runs({expression}, {key!r})", [])
-        self._names(expression + ".__wrapped__" * len(code.wrapped), underlying(function)[0])
+        self._layers(expression, function)
 
     def _method(self, inner: Activation) -> bool:
         args = self.scope.function(inner).args
@@ -247,14 +267,7 @@ class _Look:
             raise Unfound(f"runs {kind.__qualname__}.{name}, whose code cannot be told")
         methods[name] = tuple(code for code in codes if code is not None)
         for position, raw in along.items():
-            function, around = underlying(raw)
-            if function is None or not self.user.owns(function):
-                continue
-            owner = f"{place}.{name}" if position == 0 else f"{place}.__mro__[{position}].{name}"
-            middle = (
-                ".fget" if isinstance(raw, property) else ".func" if isinstance(raw, functools.cached_property) else ""
-            )
-            self._names(owner + middle + ".__wrapped__" * len(around), function)
+            self._layers(f"{place}.{name}" if position == 0 else f"{place}.__mro__[{position}].{name}", raw)
 
     def _registered_library(self, kind: type) -> None:
         key = f"{kind.__module__}.{kind.__qualname__}"
@@ -272,10 +285,18 @@ class _Look:
 
     # -- what functions read
 
-    def _names(self, expression: str, function: FunctionType | None) -> None:
+    def _layers(self, expression: str, raw: object) -> None:
+        """What a function reads, and what is read by those that decorators put around it."""
+        for suffix, function in layers_of(raw):
+            if self.user.owns(function):
+                self._names(expression + suffix, function)
+                if "__wrapped__" in function.__dict__ and (number := self.user.number(function)) is not None:
+                    self._around.add(number)
+
+    def _names(self, expression: str, function: FunctionType) -> None:
         """Globals and variables of functions around it that a function reads. expression: for the function itself"""
-        node = None if function is None else self.user.node(function.__code__)
-        if function is None or node is None or number_of(node) in self._done:
+        node = self.user.node(function.__code__)
+        if node is None or number_of(node) in self._done:
             return
         self._done.add(number_of(node))
         self._spans.append(self._span(node))

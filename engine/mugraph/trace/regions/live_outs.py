@@ -30,7 +30,7 @@ def live_outs_of(scope: Scope, unit: Unit, start: int) -> list[Named] | Offence:
         value = after.get(name)
         if isinstance(value, torch.Tensor):
             outs.append(Named(name, scope.values.number_at(value, end)))
-        elif name in after and (name not in before or before[name] is not value):
+        elif name in after and value is not None and (name not in before or before[name] is not value):
             return Offence(_binding_step(unit, name), "binds something other than a tensor that is read later")
     if isinstance(last, ast.Return):
         returned = [activation.returned[s] for s in range(unit.first, unit.after) if s in activation.returned]
@@ -39,6 +39,16 @@ def live_outs_of(scope: Scope, unit: Unit, start: int) -> list[Named] | Offence:
             return Offence(unit.after - 1, "returns something other than a tensor")
         outs += [Named("return", scope.values.number_at(tensor, end)) for tensor in tensors]
     return outs
+
+
+def left_none(scope: Scope, unit: Unit) -> tuple[str, ...]:
+    """Names that are None after the unit, and are read later: of tensors that were not asked for."""
+    if unit.expression is not None:
+        return ()
+    activation = unit.activation
+    after = activation.names_at_end if unit.after >= len(activation.steps) else activation.steps[unit.after].names
+    wanted = stored_names(unit.statements) & read_after(scope.function(activation), unit.statements)
+    return tuple(sorted(name for name in wanted if name in after and after[name] is None))
 
 
 def _binding_step(unit: Unit, name: str) -> int:

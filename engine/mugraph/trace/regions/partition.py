@@ -127,16 +127,17 @@ class _Search:
             return False
         if isinstance(statement, ast.Return):
             returned = tensors_of(statement, activation.returned.get(item.first))
-            return bool(returned) and self.clean(self.scope.between(activation, item))
-        return not leaves_block(statement) and self.clean(self.scope.between(activation, item))
+            return bool(returned) and self.clean(activation, self.scope.between(activation, item))
+        return not leaves_block(statement) and self.clean(activation, self.scope.between(activation, item))
 
-    def clean(self, events: Sequence[Event]) -> bool:
+    def clean(self, activation: Activation, events: Sequence[Event]) -> bool:
         made = {id(event.value) for event in events if isinstance(event, Made)}
         for event in events:
             if isinstance(event, Record) and event.problem is not None:
                 return False
             if isinstance(event, Happening):
-                if event.problem is not None:
+                is_called = event.site.activation != activation.index
+                if event.problem is not None and not (event.to_replace and is_called):
                     return False
                 if event.mutates is not None and event.mutates not in made:
                     return False
@@ -228,7 +229,12 @@ class _Search:
         events = self.scope.under(unit)
         value = self.scope.value_of(unit)
         records = sum(1 for event in events if isinstance(event, Record))
-        whole = value is not None and records <= MAX_CALLS and self.scope.is_here(activation) and self.clean(events)
+        whole = (
+            value is not None
+            and records <= MAX_CALLS
+            and self.scope.is_here(activation)
+            and self.clean(activation, events)
+        )
         if whole and not self.is_relevant(events):
             return
         offence = self.keep(unit) if whole else None

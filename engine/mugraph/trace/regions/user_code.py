@@ -7,7 +7,7 @@ import builtins
 import functools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import cast
 
@@ -23,17 +23,32 @@ from mugraph.trace.syntax.source import Source
 
 def underlying(raw: object) -> tuple[FunctionType | None, tuple[str, ...]]:
     """The function in what a class or a module has under a name, and the functions of libraries that are around it."""
-    if isinstance(raw, staticmethod | classmethod):
-        raw = cast("staticmethod[..., object]", raw).__func__
-    elif isinstance(raw, property):
-        raw = raw.fget
-    elif isinstance(raw, functools.cached_property):
-        raw = cast("functools.cached_property[object]", raw).func
-    around: list[str] = []
+    raw, _ = _of_descriptor(raw)
+    names: list[str] = []
     while isinstance(raw, FunctionType) and (inner := raw.__dict__.get("__wrapped__")) is not None:
-        around.append(f"{raw.__globals__.get('__name__')}.{raw.__code__.co_qualname}")
+        names.append(f"{raw.__globals__.get('__name__')}.{raw.__code__.co_qualname}")
         raw = inner
-    return (raw if isinstance(raw, FunctionType) else None), tuple(around)
+    return (raw if isinstance(raw, FunctionType) else None), tuple(names)
+
+
+def layers_of(raw: object) -> Iterator[tuple[str, FunctionType]]:
+    """The function in what a class or a module has under a name, last, and before it those that decorators have put
+    around it. Each with what an expression for the object goes on with to lead there."""
+    raw, at = _of_descriptor(raw)
+    while isinstance(raw, FunctionType):
+        yield at, raw
+        raw, at = raw.__dict__.get("__wrapped__"), at + ".__wrapped__"
+
+
+def _of_descriptor(raw: object) -> tuple[object, str]:
+    """The function that a descriptor calls, and the attribute that has it where the class's own attribute is not it."""
+    if isinstance(raw, staticmethod | classmethod):
+        return cast("staticmethod[..., object]", raw).__func__, ""
+    if isinstance(raw, property):
+        return raw.fget, ".fget"
+    if isinstance(raw, functools.cached_property):
+        return cast("functools.cached_property[object]", raw).func, ".func"
+    return raw, ""
 
 
 def dotted(value: object) -> str | None:
@@ -91,12 +106,25 @@ class UserCode:
 
     def code(self, raw: object) -> Code | None:
         """The function in what a class or a module has under a name. None where it cannot be told apart."""
-        function, around = underlying(raw)
+        function, names = underlying(raw)
         if function is None:
             return None
+        watched: list[Code] = []
+        for _, layer in layers_of(raw):
+            if layer is not function and self.owns(layer):
+                code = self._alone(layer, ())
+                if code is None:
+                    return None
+                watched.append(code)
+        code = self._alone(function, names)
+        return None if code is None else replace(code, around=tuple(watched))
+
+    def _alone(self, function: FunctionType, around: tuple[str, ...]) -> Code | None:
+        """The function without what is around it."""
         if not self.owns(function):
-            module = str(function.__globals__.get("__name__", ""))
-            return Code(function.__code__.co_qualname, wrapped=around) if module.startswith("torch.") else None
+            root = str(function.__globals__.get("__name__", "")).partition(".")[0]
+            known = root == "torch" or root in sys.stdlib_module_names
+            return Code(function.__code__.co_qualname, wrapped=around) if known else None
         node = self.node(function.__code__)
         if node is None:
             return None

@@ -17,7 +17,7 @@ from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.conversions import conversions_in_place
 from mugraph.trace.run.entries import Entry
 from mugraph.trace.run.groups import set_up
-from mugraph.trace.run.pictured_call import as_passed, method_of, pictured_call
+from mugraph.trace.run.pictured_call import as_passed, by_position, method_of, pictured_call
 from mugraph.trace.run.places import Places
 from mugraph.trace.run.rebuild import Rebuilder
 from mugraph.trace.run.values import DTYPE_NAMES
@@ -114,7 +114,7 @@ class Builder:
                 cast_module(call.owner, dtype)
         if call.owner is not None:
             function = method_of(call.owner, entry.function, self.lookup(entry.function))
-        args, kwargs = as_passed(given, entry.positional)
+        args, kwargs = as_passed(given, by_position(function, entry.positional))
         return Ready(cast(Callable[..., object], function), args, kwargs, picture.around)
 
     def _kernelbench(self) -> Ready:

@@ -8,7 +8,8 @@ function are no constants, whatever was passed, and neither are parameters.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -28,6 +29,8 @@ _log = logging.getLogger("mugraph.trace")
 ALIKE = words("to type_as expand_as view_as reshape_as")
 SHAPED = words("ones_like zeros_like full_like new_ones new_zeros new_full")
 """Functions that use another tensor, their second argument or the first, only for its type, shape and device."""
+_NUMBERS = words("__bool__ __int__ __float__ __index__ item tolist")
+"""Functions that read the numbers of a tensor."""
 _MOST = 4096
 """Constants that are remembered."""
 
@@ -81,18 +84,23 @@ class Constants(TorchMode):
         if key not in self._triangles:
             found = None
             if tensor.numel() <= MOST_ELEMENTS and self._is_known(tensor):
-                quiet = torch._C.DisableTorchFunction()  # pyright: ignore[reportPrivateUsage]
-                try:
-                    with quiet, torch.no_grad():
-                        found = triangle_of(self._made({}, tensor))
-                except (RuntimeError, TypeError, ValueError) as error:  # it is no constant that is known, then
-                    _log.info("a constant tensor cannot be made again: %s", error)
+                made = self._again(tensor)
+                found = None if made is None else triangle_of(made)
             self._triangles[key] = found
             self._kept.append(tensor)
         return self._triangles[key]
 
     def called(self, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
-        said = self._without_numbers(last_part(target_of(function)), args)
+        name = last_part(target_of(function))
+        if (
+            name in _NUMBERS
+            and args
+            and isinstance(args[0], FakeTensor)
+            and (made := self._numbers_of(args[0])) is not None
+        ):
+            with _quiet():
+                return function(made, *args[1:], **kwargs)
+        said = self._without_numbers(name, args)
         given = list(_tensors((said, kwargs)))
         known = all(self._is_known(tensor) for tensor in given)
         old = [self._recipes.get(id(tensor)) for tensor in given] if known else []
@@ -100,6 +108,22 @@ class Constants(TorchMode):
         if known and len(self._recipes) < _MOST:
             self._note(function, said, kwargs, given, old, out)
         return out
+
+    def _numbers_of(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """What a constant holds; None where it is not known."""
+        if tensor.numel() > MOST_ELEMENTS or not self._is_known(tensor):
+            return None
+        with unset_fake_temporarily():
+            return self._again(tensor)
+
+    def _again(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """Makes a constant again; None where that fails: it is no constant that is known, then."""
+        try:
+            with _quiet():
+                return self._made({}, tensor)
+        except (RuntimeError, TypeError, ValueError) as error:
+            _log.info("a constant tensor cannot be made again: %s", error)
+            return None
 
     def _without_numbers(self, name: str, args: tuple[object, ...]) -> tuple[object, ...]:
         """The arguments, with other tensors of the same kind for those whose numbers play no role."""
@@ -183,6 +207,13 @@ class Constants(TorchMode):
             items = [self._with_numbers(done, item) for item in cast(Sequence[object], value)]
             return tuple(items) if isinstance(value, tuple) else items
         return value
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Where calls of PyTorch are not the program's."""
+    with torch._C.DisableTorchFunction(), torch.no_grad():  # pyright: ignore[reportPrivateUsage]
+        yield
 
 
 def _like(tensor: torch.Tensor) -> torch.Tensor:

@@ -15,10 +15,10 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import cast
 
+from mugraph.trace.pytorch.callables import HOOKS
 from mugraph.trace.syntax.nodes import is_plain, number_of
 from mugraph.trace.syntax.statements import stored_item
 
-HOOKS = "__mugraph__"
 _LOOKS_AT_FRAME = frozenset({"super", "locals", "globals", "vars", "dir", "eval", "exec", "breakpoint", "__import__"})
 
 

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from mugraph.trace.run.instrument import HOOKS, rewrite_module
-from mugraph.trace.run.recorder import Recorder
+from mugraph.trace.pytorch.callables import HOOKS
+from mugraph.trace.run.instrument import rewrite_module
+from mugraph.trace.run.recorder import Problem, Recorder
 from mugraph.trace.run.tape import File
-from mugraph.trace.syntax.nodes import number_nodes
+from mugraph.trace.syntax.nodes import number_nodes, number_of
 from mugraph.trace.syntax.source import Source, read_source
-from mugraph.trace.syntax.statements import statement_problem
+from mugraph.trace.syntax.statements import TO_CALL, statement_problem
 
 
 class Workspace:
@@ -32,8 +33,8 @@ class Workspace:
         self.files: list[File] = []
         self.codes: dict[str, CodeType] = {}  # of the files, by path
 
-    def compile(self, source: Source) -> CodeType:
-        """Raises SyntaxError or ValueError."""
+    def compile(self, source: Source, is_own: bool = True) -> CodeType:
+        """is_own: whether it is the user's file. Raises SyntaxError or ValueError."""
         import ast
 
         if source is self.traced:  # inspect.getsource must see its text
@@ -44,13 +45,16 @@ class Workspace:
             if isinstance(node, ast.stmt):
                 problem = statement_problem(node)
                 if problem is not None:
-                    self.recorder.statements[node._mugraph] = problem  # type: ignore[attr-defined]
+                    self.recorder.statements[number_of(node)] = Problem(problem, isinstance(node, TO_CALL))
+            elif isinstance(node, ast.ExceptHandler):
+                self.recorder.statements[number_of(node.body[0])] = Problem("catches an exception")
         copy = ast.parse(source.text, filename=source.path)
         number_nodes(copy, base)
         code = compile(rewrite_module(copy), source.path, "exec", dont_inherit=True)
         self.files.append(File(source, numbering))
         self.codes[source.path] = code
-        self.recorder.judge.files.add(source.path)
+        judge = self.recorder.judge
+        (judge.files if is_own else judge.libraries).add(source.path)
         return code
 
     def run(self, name: str, package: str | None) -> dict[str, object]:

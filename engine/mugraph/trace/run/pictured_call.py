@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MethodType
 from typing import Any, cast
@@ -63,3 +64,14 @@ def as_passed(given: Mapping[str, object], positional: Sequence[str]) -> tuple[S
         elif name.startswith("*"):
             args.extend(cast("Sequence[object]", value))
     return args, kwargs
+
+
+def by_position(function: object, positional: Sequence[str]) -> Sequence[str]:
+    """Those of `positional` that are passed so. Functions that decorators put around another one look for the arguments
+    that have defaults by their names, as calls have them."""
+    while isinstance(function, torch.nn.Module | MethodType):
+        function = function.__func__ if isinstance(function, MethodType) else type(function).forward
+    if not hasattr(function, "__wrapped__"):
+        return positional
+    known = inspect.signature(cast("Callable[..., object]", function)).parameters
+    return [name for name in positional if name not in known or known[name].default is inspect.Parameter.empty]

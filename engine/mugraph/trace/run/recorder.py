@@ -5,20 +5,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
-from types import ModuleType
+from dataclasses import dataclass
+from types import MethodType, ModuleType
 from typing import cast
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.run.autocast import noticed
 from mugraph.trace.run.devices import problem_with
-from mugraph.trace.run.frames import frame_of_caller
+from mugraph.trace.run.frames import frame_of_caller, keywords_of
 from mugraph.trace.run.tape import Happening, Loaded, Made, ModuleCalled, Record, Step, Tape
 from mugraph.trace.run.tape_writer import TapeWriter
 from mugraph.trace.run.torch_calls import TorchCalls
 from mugraph.trace.run.values import Values
 from mugraph.trace.syntax.operators import BINARY, INPLACE, UNARY
+
+_MAPPING_GET = cast("Callable[..., object]", vars(Mapping)["get"])
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a statement; to_replace: as in `Happening`."""
+
+    text: str
+    to_replace: bool = False
+
+
+def _nothing(_: object) -> None:
+    pass
 
 
 class Recorder:
@@ -28,7 +44,9 @@ class Recorder:
 
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
-        self.statements: dict[int, str] = {}  # what is wrong with a statement, by node
+        self.statements: dict[int, Problem] = {}  # what is wrong with a statement, by node
+        self.answers_for_run = False  # whether the program is told that its tensors have numbers
+        self.before: Callable[[object], None] = _nothing  # is told what is about to be called
         self._writer = TapeWriter()
         self._calls = TorchCalls(self._writer, judge, hooks=__name__)
         self._devices: dict[int, torch.device] = {}  # that tensors of the program were asked for
@@ -54,6 +72,7 @@ class Recorder:
 
         def call(module: torch.nn.Module, /, *args: object, **kwargs: object) -> object:
             if self._writer.watching:
+                self.before(module)
                 self._writer.add(ModuleCalled(self._writer.site(), module))
                 problem = self.judge.module_problem(module)
                 if problem is not None:
@@ -79,7 +98,10 @@ class Recorder:
 
     def enter(self, node: int) -> None:
         if self._writer.active:
-            self._writer.open(node, frame_of_caller(1).f_globals)
+            frame = frame_of_caller(1)
+            self._writer.open(node, frame.f_globals)
+            if (rest := keywords_of(frame)) is not None:
+                self._writer.add(Made(self._writer.site(), node, rest))
 
     def leave(self, node: int) -> None:
         if self._writer.watching and self._writer.stack[-1].node == node:
@@ -92,7 +114,8 @@ class Recorder:
             activation.steps.append(Step(node, len(self._writer.tape.events), dict(frame_of_caller(1).f_locals)))
             problem = self.statements.get(node)
             if problem is not None:
-                self._writer.add(Happening(self._writer.site(), "statement", problem))
+                found = Happening(self._writer.site(), "statement", problem.text, to_replace=problem.to_replace)
+                self._writer.add(found)
 
     def returned(self, node: int, value: object) -> object:
         if self._writer.watching:
@@ -115,7 +138,15 @@ class Recorder:
         if not self._writer.watching:
             return function(*args, **kwargs)
 
+        if self.answers_for_run and function is isinstance and len(args) == 2 and args[1] is FakeTensor:
+            return False
+        if getattr(function, "__func__", None) is _MAPPING_GET:
+            return self._evaluate(
+                node, lambda: self._item(node, cast("MethodType", function).__self__, *args, **kwargs)
+            )
+
         def compute() -> object:
+            self.before(function)
             before = len(self._writer.tape.events)
             site = self._writer.site()
             result = function(*args, **kwargs)
@@ -129,6 +160,13 @@ class Recorder:
             return result
 
         return self._evaluate(node, compute)
+
+    def _item(self, node: int, base: object, key: object, default: object = None) -> object:
+        """What `Mapping.get` does, for mappings that are written in Python: `[]` of them is code that is recorded."""
+        try:
+            return self.subscript(node, base, key)
+        except KeyError:
+            return default
 
     def binary(self, node: int, name: str, left: object, right: object) -> object:
         if not self._writer.watching:
@@ -161,7 +199,7 @@ class Recorder:
         return self._evaluate(node, lambda: UNARY[name](operand))
 
     def attribute(self, node: int, base: object, name: str) -> object:
-        if not self._writer.watching or (isinstance(base, ModuleType) and not self.judge.is_users(base)):
+        if not self._writer.watching or (isinstance(base, ModuleType) and not self.judge.may_be_watched(base)):
             return getattr(base, name)
         value = self._evaluate(node, lambda: getattr(base, name))
         if isinstance(base, torch.device):
@@ -176,6 +214,7 @@ class Recorder:
         typed = cast(Mapping[object, object], base)
         if not self._writer.watching:
             return typed[index]
+        self.before(getattr(type(base), "__getitem__", None))
         value = self._evaluate(node, lambda: typed[index])
         if not isinstance(base, torch.Tensor):
             name = f"[{index!r}]" if isinstance(index, int | str) else "[]"
@@ -185,7 +224,9 @@ class Recorder:
     def store(self, node: int, value: object, base: object, index: object) -> None:
         """`base[index] = value`. Tensors record it themselves."""
         if self._writer.watching and not isinstance(base, torch.Tensor):
-            self._writer.add(Happening(self._writer.site(), "statement", "stores to an attribute or item"))
+            plain = type(base) in (list, dict)
+            problem = None if plain else "stores to an attribute or item"
+            self._writer.add(Happening(self._writer.site(), "statement", problem, id(base) if plain else None))
         typed = cast("MutableMapping[object, object]", base)
         if not self._writer.watching:
             typed[index] = value

@@ -66,12 +66,14 @@ class Happening:
 
     kind: "call" (of anything), "statement"; problem: None if harmless; name: what, for counting
     mutates: the id of a list or dict written to, harmless if the same region made it
+    to_replace: the problem is only that the statement cannot be replaced; a function that has it may be called
     """
 
     site: Site
     name: str
     problem: str | None
     mutates: int | None = None
+    to_replace: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,9 @@ import torch
 from mugraph.trace.syntax.nodes import Function, number_of
 
 Loop = ast.For | ast.AsyncFor | ast.While
+TO_CALL = ast.Try | ast.Import | ast.ImportFrom
+"""Statements that no region replaces, and that are no effect of a function it calls: a try that nothing is raised in,
+and imports, which bind names of that function and are made again by whoever needs the module."""
 
 
 def _is_name_target(target: ast.expr) -> bool:
@@ -41,6 +44,8 @@ def statement_problem(node: ast.stmt) -> str | None:
     if isinstance(node, ast.With):
         plain = all(isinstance(item.context_expr, ast.Call) and item.optional_vars is None for item in node.items)
         return None if plain else "enters a context"
+    if isinstance(node, TO_CALL):
+        return f"a statement of kind {type(node).__name__.lower()}"
     allowed = (ast.Expr, ast.Return, ast.If, ast.While, ast.Pass, ast.Break, ast.Continue, ast.Assert, ast.Match,
                ast.FunctionDef)  # fmt: skip
     return None if isinstance(node, allowed) else f"a statement of kind {type(node).__name__.lower()}"
