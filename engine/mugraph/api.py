@@ -32,27 +32,41 @@ class Optimized(Generic[P, R]):
 
 
 def optimize(
-    fn: Callable[P, R], *example_inputs: object, target: str = "auto", budget: float = 20.0
+    fn: Callable[P, R],
+    *example_inputs: object,
+    target: str = "auto",
+    budget: float = 20.0,
+    file_budget: float = 45.0,
+    **example_keywords: object,
 ) -> Optimized[P, R]:
     """Search for better kernels for `fn` (a function or an nn.Module) at the shapes of the example inputs.
 
     The source is not changed. What comes back is right for any inputs: the original runs where no kernel fits.
-    target, budget: as the command line takes them (budget in seconds for each search).
+
+    A module may be a library's, and what it calls may be spread over the classes of its file: `optimize(model, ids)`.
+    Where kernels are for more than its own `forward`, the code of those classes' methods is replaced for this process:
+    other objects of theirs have the kernels too, where they fit. Called again with other inputs, it adds kernels.
+
+    target, budget, file_budget: as the command line takes them (seconds for each search, and for all of a file).
     Raises TypeError for something without Python source, ValueError where the source cannot be traced.
     """
     from mugraph import pipeline
-    from mugraph.edit import in_memory
+    from mugraph.edit import in_memory, in_place
     from mugraph.events import Done
     from mugraph.recording.runs import Runs
     from mugraph.store import Store
 
     found = in_memory.Origin.of(fn)
-    shapes = in_memory.described(found, example_inputs)
-    options = pipeline.Options(target=target, budget_s=budget)
+    loaded = in_place.loaded_file(found)
+    if found.module is None and in_memory.is_plain_data((example_inputs, example_keywords)):
+        runs = Runs(in_memory.described(found, example_inputs, example_keywords))
+    else:
+        runs = Runs(pictures=in_memory.pictured(found, example_inputs, example_keywords))
+    options = pipeline.Options(target=target, budget_s=budget, file_budget_s=file_budget)
     result: FileResult | None = None
     with Store.open() as store:
         for event in pipeline.run(
-            found.path, found.qualname, options, source=found.traceable(), runs=Runs(shapes), store=store
+            found.path, found.qualname, options, source=found.traceable(), runs=runs, store=store, taken=loaded.taken
         ):
             if isinstance(event, Done):
                 result = event.result
@@ -60,8 +74,12 @@ def optimize(
     if result.errors and not result.regions:
         raise ValueError(result.errors[0])
     plans, sources, _ = pipeline.improved(result.regions)
-    replacement = in_memory.replacement(fn, found, plans, sources, result.device.target) if plans else fn
-    return Optimized(fn, replacement, result)
+    if not plans:
+        return Optimized(fn, fn, result)
+    if found.is_plain and all(plan.region.function == found.qualname for plan in plans):
+        return Optimized(fn, in_memory.replacement(fn, found, plans, sources, result.device.target), result)
+    loaded.replace(plans, sources, result.device.target)
+    return Optimized(fn, fn, result)
 
 
 @dataclass(frozen=True)

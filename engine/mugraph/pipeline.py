@@ -63,10 +63,11 @@ def run(
     store: Store | None = None,
     cancelled: Callable[[], bool] = never,
     tools: Tools | None = None,
+    taken: Sequence[str] = (),
 ) -> Iterator[Event]:
     """Optimise a file. source: its text if it is not what the disk holds. runs: what was recorded of its functions,
     which are traced for each way in which they were called; a region whose kernel would take none of the calls is not
-    searched. store: None keeps nothing. tools: of a run over several files; None: its own
+    searched. store: None keeps nothing. tools: of a run over several files; None: its own. taken: as of `run_trace`
 
     Raises tune.device.UnknownTarget and executors.executor.CannotExecute; everything the file itself is to blame for is
     in Done's result.
@@ -107,6 +108,7 @@ def run(
             options,
             store,
             cancelled,
+            taken,
             programs=programs,
             tools=ready.tools,
             traced_s=traced_s,

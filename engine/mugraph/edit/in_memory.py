@@ -20,11 +20,15 @@ from mugraph.ir.content import digest
 from mugraph.ir.dtypes import ELEMENTS, READ
 from mugraph.ir.kernel import KernelSource
 from mugraph.plans.plan import RegionPlan
+from mugraph.recording.inside.mugraph_recorder.pictures import picture
 from mugraph.store.place import cache_folder
 from mugraph.targets import Target
+from mugraph.trace.picture import Picture, picture_from
 
 P = ParamSpec("P")
 R = TypeVar("R")
+EDITED = " (edited by mugraph)"
+"""What the name of a file ends with whose text is not on the disk."""
 
 
 @dataclass(frozen=True)
@@ -45,25 +49,32 @@ class Origin:
         code: object = inspect.unwrap(fn)
         if not isinstance(code, types.FunctionType):
             module = fn
-            code = getattr(type(fn), "forward", None)
+            code = inspect.unwrap(getattr(type(fn), "forward", fn))
         if not isinstance(code, types.FunctionType):
             raise TypeError("mugraph.optimize takes a Python function or an nn.Module")
         try:
-            path = Path(inspect.getsourcefile(code) or "")
+            path = Path((inspect.getsourcefile(code) or "").removesuffix(EDITED))
             text = path.read_text(encoding="utf-8")
         except (OSError, TypeError):
             raise TypeError(f"{code.__qualname__} has no source file to read") from None
         if "<locals>" in code.__qualname__:
             raise TypeError(f"{code.__qualname__} is defined inside a function; move it to the module's level")
-        if code.__closure__:
+        if code.__closure__ and module is None:
             raise TypeError(f"{code.__qualname__} uses super() or variables of an enclosing function")
         return Origin(path, text, code.__qualname__, code, module)
 
     @property
     def is_decorated(self) -> bool:
         """By its own text."""
-        nodes = (node for node in ast.walk(ast.parse(self.text)) if isinstance(node, ast.FunctionDef))
-        return any(node.decorator_list for node in nodes if node.name == self.qualname)
+        try:
+            return bool(_definition(ast.parse(self.text), self.qualname).decorator_list)
+        except TypeError:
+            return False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a copy of the function can take its place."""
+        return not self.is_decorated and not self.function.__closure__
 
     def traceable(self) -> str:
         """The text to trace. A function's own shape comments are left out: the shapes of the inputs at hand count
@@ -73,14 +84,28 @@ class Origin:
         return re.sub(r"(?m)^([ \t]*)#[ \t]*mugraph:.*$", r"\1#", self.text)
 
 
-def described(origin: Origin, inputs: Sequence[object]) -> Mapping[str, Mapping[str, str]]:
+def is_plain_data(value: object) -> bool:
+    """Whether text says what it is: tensors, numbers, strings and None, in tuples, lists and dictionaries."""
+    import torch
+
+    if isinstance(value, tuple | list):
+        return all(map(is_plain_data, cast("Sequence[object]", value)))
+    if isinstance(value, dict):
+        return all(map(is_plain_data, cast("Mapping[object, object]", value).values()))
+    return value is None or isinstance(value, torch.Tensor | bool | int | float | str)
+
+
+def described(
+    origin: Origin, inputs: Sequence[object], keywords: Mapping[str, object] | None = None
+) -> Mapping[str, Mapping[str, str]]:
     """The example inputs as recorded shapes: qualified name -> argument -> text ("f16[16, 4096]"; other values as they
     print). Raises TypeError where they do not fit the signature."""
     import torch
 
     traced = (*READ, "f64")
     names: dict[torch.dtype, str] = {getattr(torch, ELEMENTS[name].torch): name for name in traced}
-    arguments = inspect.signature(origin.function).bind(*([origin.module] if origin.module else []), *inputs).arguments
+    owner = [origin.module] if origin.module else []
+    arguments = inspect.signature(origin.function).bind(*owner, *inputs, **(keywords or {})).arguments
     seen: dict[str, str] = {}
     for name, value in arguments.items():
         if value is origin.module and origin.module is not None:
@@ -94,6 +119,19 @@ def described(origin: Origin, inputs: Sequence[object]) -> Mapping[str, Mapping[
     return {origin.qualname: seen}
 
 
+def pictured(origin: Origin, inputs: Sequence[object], keywords: Mapping[str, object]) -> Mapping[str, Picture]:
+    """A call with these inputs, its objects as they are now. Raises TypeError where they do not fit the signature."""
+    signature = inspect.signature(origin.function)
+    owner = [] if origin.module is None else [origin.module]
+    bound = signature.bind(*owner, *inputs, **keywords).arguments
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    given = {stars.get(signature.parameters[name].kind, "") + name: value for name, value in bound.items()}
+    if origin.module is not None:
+        del given[next(iter(signature.parameters))]
+    call = picture(origin.module, given, origin.function.__code__, origin.function.__globals__)
+    return {origin.qualname: picture_from(call)}
+
+
 def replacement(
     fn: Callable[P, R],
     origin: Origin,
@@ -103,14 +141,14 @@ def replacement(
 ) -> Callable[P, R]:
     """`fn` with the plans' regions replaced; a module comes back as a copy that shares all parameters."""
     ready = prepare(origin.traceable().encode(), origin.path, plans, sources, target=target)
-    kernels = _kernel_module(ready)
+    kernels = kernel_module(ready)
     tree = ast.parse(ready.source.decode())
-    alias = _alias(tree, ready.module.stem)
+    alias = alias_in(tree, ready.module.stem)
     node = _definition(tree, origin.qualname)
     future = ast.parse("from __future__ import annotations").body
     unique = f"_{alias}_{digest(ready.module_text, length=10)}"
     node = _Renamed(alias, unique).visit(node)
-    code = compile(ast.Module([*future, node], []), f"{origin.path} (edited by mugraph)", "exec")
+    code = compile(ast.Module([*future, node], []), f"{origin.path}{EDITED}", "exec")
     space: dict[str, object] = dict(origin.function.__globals__)
     exec(code, space)
     made: Any = inspect.unwrap(cast("Callable[..., object]", space[node.name]))
@@ -137,7 +175,7 @@ class _Renamed(ast.NodeTransformer):
         return ast.copy_location(ast.Name(self._new, node.ctx), node) if node.id == self._old else node
 
 
-def _alias(tree: ast.Module, module: str) -> str:
+def alias_in(tree: ast.Module, module: str) -> str:
     """The name the edited text imports the kernel module by."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -160,7 +198,7 @@ def _definition(tree: ast.Module, qualname: str) -> ast.FunctionDef:
     return functions[-1]
 
 
-def _kernel_module(ready: Prepared) -> types.ModuleType:
+def kernel_module(ready: Prepared) -> types.ModuleType:
     """The kernel module, imported from a file in the cache: Triton reads kernels back from their file."""
     folder = cache_folder() / "modules"
     folder.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,8 @@ from mugraph.trace.syntax.nodes import number_nodes, number_of
 from mugraph.trace.syntax.source import Source, read_source
 from mugraph.trace.syntax.statements import TO_CALL, statement_problem
 
+_INSTALLED = frozenset({"site-packages", "dist-packages"})
+
 
 class Workspace:
     """Instruments every file of the user's that is imported.
@@ -75,10 +77,12 @@ class Workspace:
 
     def owns(self, path: Path) -> bool:
         resolved = path.resolve()
+        if _INSTALLED & set(self.root.parts):  # a library's own file is traced: its others are a library's still
+            return str(path) == self.traced.path
         if not resolved.is_relative_to(self.root):
             return False
         relative = resolved.relative_to(self.root)
-        return not {"site-packages", "dist-packages", "lib", "lib64"} & set(relative.parts[:-1])
+        return not {*_INSTALLED, "lib", "lib64"} & set(relative.parts[:-1])
 
 
 class _Loader(importlib.machinery.SourceFileLoader):

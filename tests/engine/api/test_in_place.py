@@ -1,0 +1,101 @@
+"""`mugraph.optimize(model, *inputs)` where the model's code is spread over the classes of a library's file."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import mugraph
+import pytest
+import torch
+from mugraph.edit import in_place
+
+TEXT = """\
+import functools
+
+import torch
+from torch import nn
+
+
+def checked(function):
+    @functools.wraps(function)
+    def wrapper(self, *args, **kwargs):
+        assert args or kwargs
+        return function(self, *args, **kwargs)
+
+    return wrapper
+
+
+class Part(nn.Module):
+    def scaled(self, x, scale):
+        return x * scale
+
+
+class Block(Part):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(width, width) / width**0.5)
+
+    @checked
+    def forward(self, x, *, scale, **rest):
+        h = torch.softmax(super().scaled(x, scale) @ self.weight, dim=-1)
+        return x + h @ self.weight
+
+
+class Stack(nn.Module):
+    def __init__(self, width=64, count=2):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(width) for _ in range(count)])
+
+    @checked
+    def forward(self, x, scale=1.0):
+        rest = {"kept": []}
+        for block in self.blocks:
+            print(end="")
+            x = block(x, scale=scale, **rest)
+            rest["kept"].append(x.shape)
+        return x, rest["kept"]
+"""
+
+
+@pytest.fixture
+def lent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "lent_model.py").write_text(TEXT)
+    monkeypatch.syspath_prepend(str(packages))
+    yield importlib.import_module("lent_model")
+    del sys.modules["lent_model"]
+    in_place.forget()
+
+
+def test_methods_of_a_librarys_classes(lent: ModuleType):
+    model, x = lent.Stack().eval(), torch.randn(16, 64)
+    with torch.no_grad():
+        want, code = model(x, scale=2.0), lent.Block.forward.__wrapped__.__code__
+        fast = mugraph.optimize(model, x, scale=2.0)
+        assert {region.region.function for region in fast.result.regions} == {"Stack.forward"}
+        assert fast.original is model
+        changed = lent.Stack.forward.__wrapped__.__code__
+        assert "mugraph_kernels" in changed.co_names
+        assert lent.Block.forward.__wrapped__.__code__ is code
+        torch.testing.assert_close(fast(x, scale=2.0), want)
+        torch.testing.assert_close(fast(x[:3], scale=0.5), lent.Stack.forward.__wrapped__(model, x[:3], 0.5))
+        more = mugraph.optimize(model, x[:8], scale=2.0)
+        assert more.result.regions
+        torch.testing.assert_close(more(x, scale=2.0), want)
+    kernels = lent.mugraph_kernels
+    assert len([name for name in vars(kernels) if name.endswith("_fits") and not name.startswith("_")]) >= 2
+    assert Path(lent.__file__ or "").read_text() == TEXT
+
+
+def test_a_file_that_has_changed_since(lent: ModuleType):
+    assert lent.__file__ is not None
+    Path(lent.__file__).write_text(TEXT.replace("print(end", "print('', end"))
+    model = lent.Stack().eval()
+    with torch.no_grad(), pytest.raises(TypeError, match="has changed since"):
+        mugraph.optimize(model, torch.randn(16, 64), scale=2.0)
