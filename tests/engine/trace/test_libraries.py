@@ -145,3 +145,18 @@ def test_what_a_call_collects_is_its_own(trace_with: TraceWith) -> None:
         return inner(x, **rest)
     """
     assert len(found(trace_with(library, LAYER))) == 1
+
+
+def test_numbers_of_constants_are_known(trace_with: TraceWith) -> None:
+    """Without a second run on real tensors, which large models are not given."""
+    library = """
+    RUNS = []
+
+    def mixed(x, scale):
+        RUNS.append(scale)
+        assert len(RUNS) == 1
+        return x.relu() * scale if (torch.arange(4).diff() == 1).all() else x.cumsum(0)
+    """
+    trace = trace_with(library, LAYER, check=False)
+    assert len(found(trace)) == 2
+    assert [region.reason for region in trace.regions if region.status is not None] == []

@@ -92,14 +92,11 @@ class Constants(TorchMode):
 
     def called(self, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
         name = last_part(target_of(function))
-        if (
-            name in _NUMBERS
-            and args
-            and isinstance(args[0], FakeTensor)
-            and (made := self._numbers_of(args[0])) is not None
-        ):
-            with _quiet():
-                return function(made, *args[1:], **kwargs)
+        if name in _NUMBERS and args and isinstance(args[0], FakeTensor):
+            with unset_fake_temporarily(), _quiet():
+                made = self._numbers_of(args[0])
+                if made is not None:
+                    return function(made, *args[1:], **kwargs)
         said = self._without_numbers(name, args)
         given = list(_tensors((said, kwargs)))
         known = all(self._is_known(tensor) for tensor in given)
@@ -113,8 +110,7 @@ class Constants(TorchMode):
         """What a constant holds; None where it is not known."""
         if tensor.numel() > MOST_ELEMENTS or not self._is_known(tensor):
             return None
-        with unset_fake_temporarily():
-            return self._again(tensor)
+        return self._again(tensor)
 
     def _again(self, tensor: torch.Tensor) -> torch.Tensor | None:
         """Makes a constant again; None where that fails: it is no constant that is known, then."""
