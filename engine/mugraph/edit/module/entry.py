@@ -121,9 +121,9 @@ def paths_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, str, str, 
         return None
     read = _read(plan, Scope(frozenset()), classes)
     functions = [thing for thing in read.things if _IN_FILE.fullmatch(thing)]
-    objects = [thing[5:-1] for thing in read.things if thing.startswith("type(")]
+    objects = [thing[5:-1] for thing in read.things if _OF_MODULE.fullmatch(thing)]
     every = [*objects, *read.modules, *read.tensors]
-    if len(functions) + len(objects) < len(read.things) or not all(map(_PATH.fullmatch, every)):
+    if not all(map(_PATH.fullmatch, every)):
         return None
     groups = read.parameters.values(), objects, read.modules if read.kept else (), read.tensors, functions
     names, objects, modules, tensors, functions = (
@@ -135,6 +135,24 @@ def paths_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, str, str, 
 _MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['([^\W\d]\w*)'\]")
 _PATH = re.compile(r"\w+(?:\.\w+|\['\w+'\]|\[-?\d+\])*")
 _IN_FILE = re.compile(r"_here\['\w+'\](?:\.__globals__\['\w+'\])*")
+_OF_MODULE = re.compile(r"type\([^()]*\)")
+
+
+def _looked_up(plan: RegionPlan, things: Sequence[str], guards: Sequence[str]) -> list[str]:
+    """The guards for the case that all else is known to hold: functions that neither a module's class nor a file has
+    under a name, as those of a table, and classes of objects that are no modules, are only looked up. Their code was
+    compared with all else."""
+    places = {
+        thing: at for at, thing in enumerate(things) if not (_IN_FILE.fullmatch(thing) or _OF_MODULE.fullmatch(thing))
+    }
+    asked = [f"_is_still({plan.name!r}, {at}, {thing})" for thing, at in places.items()]
+    for guard in guards:
+        match ast.parse(guard, mode="eval").body:
+            case ast.Call(ast.Name("_is_object"), [thing, ast.Constant(str(what))]) if _class_of(thing) in places:
+                asked.append(f"not _hides({ast.unparse(thing)}.__dict__, _HIDING[{what!r}])")
+            case _:
+                asked.append(_bracketed(guard))
+    return asked
 
 
 def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozenset[str]) -> str:
@@ -150,7 +168,9 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     tensors = {live_in.expression for live_in in region.live_ins}
     parameters = [f"{new}: {'torch.Tensor' if old in tensors else 'Any'}" for old, new in renamed.items()]
     known = call("if not _dynamo() and ", f"_{plan.name}_known", list(renamed.values()), ":") if lasts else []
-    known += [f"    return {' and '.join(map(_bracketed, guards)) or True}"] if lasts else []
+    if lasts:
+        bound, also = hoisted(_looked_up(plan, read.things, guards), Scope({*module_names, *renamed.values()}))
+        known += [f"    {line}" for line in (*bound, f"return {' and '.join(also) or True}")]
     if read.own:
         guards = [*none_of([f"{name!r} in self.__dict__" for name in read.own], 3), *guards]
     together = f"f({', '.join(read.modules)})"
@@ -276,11 +296,18 @@ def things_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[tuple[str, ...
         match ast.parse(guard, mode="eval").body:
             case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):
                 found[f"type({ast.unparse(module)})"] = what
+            case ast.Call(ast.Name("_is_object"), [thing, ast.Constant(str(what))]):
+                found[_class_of(thing)] = what
             case ast.Call(ast.Name("_runs"), [function, ast.Constant(str(what))]):
                 found[ast.unparse(function)] = what
             case _:
                 pass
     return tuple(found), tuple(found.values())
+
+
+def _class_of(thing: ast.expr) -> str:
+    """Of an object that is no module, in a form that is told apart from a module's (`_OF_MODULE`)."""
+    return f"{ast.unparse(thing)}.__class__"
 
 
 def _tuple(items: Sequence[str]) -> str:

@@ -136,6 +136,12 @@ def _same_code(region: str, *things: object) -> bool:
         return False
 
 
+def _is_still(region: str, at: int, thing: object) -> bool:
+    """Whether a thing is the one, of those of a region, whose code was compared."""
+    world = _worlds.get(region)
+    return world is not None and world.things[at] is thing
+
+
 def _as_ever(always: _Always) -> bool:
     """Whether it is all the same; what is only equal is compared anew."""
     for function, code, defaults, keywords in always.functions:

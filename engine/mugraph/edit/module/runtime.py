@@ -88,7 +88,7 @@ except Exception as error:  # this file was copied alone, or edited: the origina
     def _dynamo() -> bool:
         return True  # nothing else is asked than what is above
 
-    def _operator(*_: object) -> None:
+    def _operator(*_: object, **__: object) -> None:
         return None
 
     def _main() -> None:

@@ -9,7 +9,7 @@ no guards of their own: what decides them has been read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import cast
 
@@ -39,7 +39,7 @@ _COUNTS = "num_batches_tracked"
 
 
 def conditions_of(
-    events: Iterable[Event], names: Mapping[str, object], paths: Paths, consumed: Mapping[int, str], here: str
+    events: Sequence[Event], names: Mapping[str, object], paths: Paths, consumed: Mapping[int, str], here: str
 ) -> Conditions:
     """Of the events of a region.
 
@@ -53,18 +53,23 @@ def conditions_of(
         if not (isinstance(value, FunctionType | type | ModuleType) and paths.get(value) is not None):
             about(name, value, conditions, here, id(value) in consumed)
     kinds = {type(value): f"type({paths.expressions[id(value)]})" for value in reversed(paths.kept)}
+    compared = {type(event.module) for event in events if isinstance(event, ModuleCalled)}
     for event in events:
         if isinstance(event, ModuleCalled):
             expression = paths.get(event.module)
             if expression is not None and is_own_of_torch(type(event.module)):
                 _about_module(expression, event.module, conditions, paths, consumed)
-        elif isinstance(event, Loaded) and event.name != "[]":
+        elif isinstance(event, Loaded) and event.name != "[]" and not _is_class_of(event, compared):
             base = paths.get(event.base)
             if base is None and isinstance(event.base, type):
                 base = kinds.get(event.base)
-            if base is not None and not _is_code(event.value, paths) and not _is_property(event):
-                suffix = event.name if event.name.startswith("[") else f".{event.name}"
-                _read(f"{base}{suffix}", event.value, conditions, paths, consumed, here)
+            if base is None or _is_property(event):
+                continue
+            expression = f"{base}{event.name if event.name.startswith('[') else f'.{event.name}'}"
+            if not _is_code(event.value, paths):
+                _read(expression, event.value, conditions, paths, consumed, here)
+            elif isinstance(event.value, FunctionType) and (known := paths.get(event.value)) not in (None, expression):
+                conditions.setdefault(f"{expression} is {known}", [])  # as a table's entry, which has another name too
     return conditions
 
 
@@ -74,6 +79,14 @@ def _is_code(value: object, paths: Paths) -> bool:
         return True
     bound = getattr(value, "__self__", None) is not None and callable(value)
     return bound and not isinstance(value, torch.nn.Module) and not _is_library_function(value)
+
+
+def _is_class_of(event: Loaded, compared: Set[type]) -> bool:
+    """Whether it asks a module that was called, or its class, what class that is. compared: these classes, whose code
+    inlined.py checks"""
+    if event.name == "__class__":
+        return isinstance(event.base, torch.nn.Module) and type(event.base) in compared
+    return event.name in ("__name__", "__qualname__", "__module__") and event.base in compared
 
 
 def _is_property(event: Loaded) -> bool:
@@ -103,6 +116,8 @@ def _tied(expression: str, value: object, conditions: Conditions, paths: Paths) 
     """Parts of objects that are also reached in another way: both ways must still lead to the same."""
     for names, child in _parts(expression, value):
         known = paths.get(child)
+        if isinstance(child, FunctionType | type):
+            continue  # code: inlined.py checks what ran of it
         if known is not None and known not in names and constant(child) is None and _alike(expression, known):
             conditions.setdefault(f"{names[0]} is {known}", [])
 

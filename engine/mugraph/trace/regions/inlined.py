@@ -29,7 +29,6 @@ from mugraph.trace.regions.user_code import (
     helpers_of,
     is_own_of_torch,
     layers_of,
-    library_name,
     properties_of,
     underlying,
 )
@@ -108,8 +107,10 @@ class _Look:
                     self.found.outside[name] = ""
                 continue  # else a comprehension's own
             value = activation.globals[name]
-            if (known := self._library(value)) is not None:
+            if (known := self.user.named(value)) is not None:
                 self.found.outside[name] = known
+                if self.user.lends(value):
+                    self.paths.add([(f"_here[{name!r}]", value)])
             elif self.user.owns(value):
                 self._met(f"_here[{name!r}]", value)
             else:
@@ -125,9 +126,6 @@ class _Look:
                 self._met(f"{base}.{event.name}", event.value)
         elif event.name.isidentifier() and type(table := event.value) is dict:
             self.paths.add([(f"{base}.{event.name}", cast("object", table))])
-
-    def _library(self, value: object) -> str | None:
-        return None if self.user.owns(value) else library_name(value)
 
     def _met(self, expression: str, value: object) -> None:
         """Adds what a function reads that was there before it."""
@@ -302,7 +300,12 @@ class _Look:
         self._spans.append(self._span(node))
         for name in sorted(global_names(node)):
             for read, value in self._read(expression, function, name):
-                if self._library(value) is None or read.endswith(".cell_contents"):
+                in_closure = read.endswith(".cell_contents")
+                if self.user.named(value) is not None and not in_closure:
+                    self.paths.add([(read, value)] if self.user.lends(value) else [])
+                elif in_closure and self.user.lends(function) and not isinstance(value, FunctionType):
+                    self.paths.add([(read, value)])  # what a library's decorator was given stays what it is
+                else:
                     self._met(read, value)
 
     def _read(self, expression: str, function: FunctionType, name: str) -> Iterator[tuple[str, object]]:

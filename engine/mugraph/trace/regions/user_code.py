@@ -78,6 +78,7 @@ class UserCode:
     def __post_init__(self) -> None:
         self._nodes: dict[str, dict[tuple[int, str], list[Definition]]] = {}
         self._sources: dict[str, Source] = {file.source.path: file.source for file in self.files}
+        self._lent = frozenset(file.source.path for file in self.files if not file.is_own)
 
     def owns(self, value: object) -> bool:
         """Whether a function, class or module is defined in one of the files."""
@@ -88,6 +89,21 @@ class UserCode:
         if isinstance(value, type):
             return self.owns(sys.modules.get(value.__module__))
         return False
+
+    def lends(self, value: object) -> bool:
+        """Whether a function, class or module is one of a library's that was looked into."""
+        if isinstance(value, FunctionType):
+            return value.__code__.co_filename in self._lent
+        if isinstance(value, type):
+            value = sys.modules.get(value.__module__)
+        return isinstance(value, ModuleType) and getattr(value, "__file__", None) in self._lent
+
+    def named(self, value: object) -> str | None:
+        """The name by which a library's module, function or class is found again; None for what is the user's, and for
+        a library's function that was looked into: its code is compared."""
+        if self.owns(value) and not (self.lends(value) and not isinstance(value, FunctionType)):
+            return None
+        return library_name(value)
 
     def node(self, code: CodeType) -> Definition | None:
         """The definition that a function was made of; None where it cannot be told."""
@@ -137,13 +153,13 @@ class UserCode:
         for name in sorted(read - {*free}):
             if name in function.__globals__:
                 value = function.__globals__[name]
-                known = None if self.owns(value) else library_name(value)
+                known = self.named(value)
                 if known is not None:
                     outside[name] = known
             elif hasattr(builtins, name):
                 outside[name] = ""
         text, imported = text_of(source, node), tuple(sorted(read & imported_names(source.tree)))
-        return Code(function.__qualname__, text, free, tuple(map(said_of, defaults)), around, outside, imported)
+        return Code(function.__code__.co_qualname, text, free, tuple(map(said_of, defaults)), around, outside, imported)
 
     def _numbered(self, path: str) -> Sequence[ast.AST]:
         return next(file.numbering.nodes for file in self.files if file.source.path == path)

@@ -53,7 +53,7 @@ class Workspace:
         copy = ast.parse(source.text, filename=source.path)
         number_nodes(copy, base)
         code = compile(rewrite_module(copy), source.path, "exec", dont_inherit=True)
-        self.files.append(File(source, numbering))
+        self.files.append(File(source, numbering, is_own))
         self.codes[source.path] = code
         judge = self.recorder.judge
         (judge.files if is_own else judge.libraries).add(source.path)

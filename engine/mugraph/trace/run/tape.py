@@ -143,10 +143,11 @@ class Activation:
 
 @dataclass(frozen=True)
 class File:
-    """An instrumented source file and the numbers of its nodes."""
+    """An instrumented source file and the numbers of its nodes. is_own: whether it is the user's, or a library's."""
 
     source: Source
     numbering: Numbering
+    is_own: bool = True
 
 
 @dataclass
