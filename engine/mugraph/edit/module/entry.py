@@ -72,7 +72,7 @@ def modules_fit(plan: RegionPlan) -> str:
 def entry_names(plan: RegionPlan) -> tuple[str, ...]:
     """Every name the region's functions bind in the kernel module."""
     own = (plan.name, f"{plan.name}_fits", f"_{plan.name}_fits", f"_{plan.name}_reference")
-    own += (f"_{plan.name}_known", f"_{plan.name}_done", f"_{plan.name}_given")
+    own += (f"_{plan.name}_known", f"_{plan.name}_done", f"_{plan.name}_given", f"_{plan.name}_run")
     return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan), modules_fit(plan))))
 
 
@@ -182,7 +182,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     if paths is not None and paths[1]:  # read of an object
         found, way = (scope.unique("result"), "done") if len(plan.steps) == 1 else (scope.unique("tensors"), "given")
         quick = [f"if not _dynamo() and ({found} := _{plan.name}_{way}({names})) is not None:"]
-        quick.append(f"    return {found}" if way == "done" else f"    return {on_tensors(plan)}(*{found})")
+        quick.append(f"    return {found}" if way == "done" else f"    return _{plan.name}_run(*{found})")
     bound, (values,) = hoisted([f"f({', '.join(tested)})"], Scope({*module_names, *renamed.values()}))
     return "\n".join(
         [
