@@ -73,7 +73,7 @@ def test_names_that_mean_something_else_are_avoided(maker, source, part):
     plan = maker.plan(source, part, live_ins=("torch", "self.gate", "_gate"))
     text = module_text([plan], maker.kernels, original_path=PATH)
     assert "def gated(self: Any, torch_2: torch.Tensor, gate_2: torch.Tensor) -> torch.Tensor:" in text
-    assert "return _gated_on_tensors(torch_2, self.gate, gate_2)\n" in text
+    assert "return (_gated_on_tensors if _dynamo() else _gated_run)(torch_2, self.gate, gate_2)\n" in text
     assert "def _gated_on_tensors(torch_2: torch.Tensor, gate_2: torch.Tensor, gate_3: torch.Tensor)" in text
 
 

@@ -183,6 +183,8 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
         found, way = (scope.unique("result"), "done") if len(plan.steps) == 1 else (scope.unique("tensors"), "given")
         quick = [f"if not _dynamo() and ({found} := _{plan.name}_{way}({names})) is not None:"]
         quick.append(f"    return {found}" if way == "done" else f"    return _{plan.name}_run(*{found})")
+    steps = on_tensors(plan)  # with sizes that vary, nothing is written anew
+    steps = steps if region.dynamic is not None else f"({steps} if _dynamo() else _{plan.name}_run)"
     bound, (values,) = hoisted([f"f({', '.join(tested)})"], Scope({*module_names, *renamed.values()}))
     return "\n".join(
         [
@@ -199,7 +201,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
             f'    """{region.function}; only where {plan.name}_fits says yes."""',
             *(f"    {line}" for line in quick),
             *(f"    {line}" for line in bound),
-            *(f"    {line}" for line in call("return ", on_tensors(plan), _arguments_of(values), width=104)),
+            *(f"    {line}" for line in call("return ", steps, _arguments_of(values), width=104)),
         ]
     )
 

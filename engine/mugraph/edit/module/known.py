@@ -194,5 +194,4 @@ def _items(text: str) -> list[Any]:
 _names.update({f"_{region}_known": _unknown for region in _PATHS})
 for _kept in "done", "given":
     _names.update({f"_{region}_{_kept}": _nothing for region in _PATHS if f"_{region}_on_tensors" in _names})
-_names.update({f"_{region}_run": _run_of(region) for region in _PATHS if f"_{region}_on_tensors" in _names})
 '''

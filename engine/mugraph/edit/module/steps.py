@@ -37,16 +37,18 @@ def _run_of(region: str) -> Callable[..., Any]:
 
 
 class _Steps:
-    """The function `name`, on tensors of this device. once: names that are bound once; read: those that others than
-    launches and views read; parts: names of views that are not made, and what they are of; views: the lines that would
-    make them; lies: of what PyTorch computes, shape and
-    strides; space: what names stand for while it is run; at: those that are there without a view; dropped: lines that
-    make what only launches read, as parts of what is there"""
+    """The function `name`, which is run once on tensors of this device and written anew meanwhile. once: names that are
+    bound once; read: those that others than launches and views read; dropped: lines that make views which launches
+    alone read; parts: those views, and which tensor each is a part of; views: the lines that would make them; space:
+    what names stand for while it is run; at: of these what is no such view; lies: of what PyTorch computes, shape and
+    strides"""
 
     def __init__(self, name: str, device: int) -> None:
         self.name, self.device, self.text = name, device, _text_of(name)
         self.parameters = [one.arg for one in self.text.args.args]
-        self.body = [one for one in self.text.body if not isinstance(getattr(one, "value", None), ast.Constant)]
+        said, *self.body = self.text.body
+        assert isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant)
+        assert all([isinstance(one, (ast.Assign, ast.Expr)) for one in self.body[:-1]])
         assert _alike(_as_compiled[name], _names[name].__code__)  # it was not written anew since then
         self.held: dict[str, Any] = {"_as_written": _names[name], "_place": _place_of}
         self.held.update(_asks=_compiling, _modes=_dispatch_modes)
@@ -61,7 +63,7 @@ class _Steps:
         self.space: dict[str, Any] = {}
         self.at: dict[str, torch.Tensor] = {}
         dropped = [id(one) for one in reversed(self.body) if self._is_dropped(one)]
-        apart = [(_apart(one), True) if id(one) in dropped else ([one], False) for one in self.body]
+        apart = [(_taken_apart(one), True) if id(one) in dropped else ([one], False) for one in self.body]
         self.body = [line for lines, _ in apart for line in lines]
         self.dropped = {id(lines[-1]) for lines, is_view in apart if is_view}
 
@@ -133,7 +135,7 @@ class _Steps:
         call = self._launch(part)
         if call is None or (ready := self._prepared(call)) is None:
             self._note(part)
-            return [ast.unparse(part)]
+            return ast.unparse(part).splitlines()
         found = returned
         if isinstance(part, ast.Assign):
             found = eval(compile(ast.Expression(_loaded(part.targets[0])), "", "eval"), _names, self.space)
@@ -228,7 +230,7 @@ def _is_fixed(node: ast.expr) -> bool:
     )
 
 
-def _apart(part: ast.Assign) -> list[ast.Assign]:
+def _taken_apart(part: ast.Assign) -> list[ast.Assign]:
     """A line that makes a view, apart from the one that computes what it is of, where it does."""
     base, around = _viewed(part)
     if isinstance(base, ast.Name):
@@ -244,4 +246,8 @@ def _apart(part: ast.Assign) -> list[ast.Assign]:
 
 def _loaded(target: ast.expr) -> ast.expr:
     return ast.parse(ast.unparse(target), mode="eval").body
+
+
+_regions = [name[1 : -len("_on_tensors")] for name in _names if name.startswith("_") and name.endswith("_on_tensors")]
+_names.update({f"_{region}_run": _run_of(region) for region in _regions})
 '''
