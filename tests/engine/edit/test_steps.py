@@ -92,6 +92,20 @@ def _stored_on_tensors(x: torch.Tensor, kept: torch.Tensor):
     return _turned(first, second, second)
 
 
+def _copied_on_tensors(x: torch.Tensor):
+    '''Where kernels fit.'''
+    first = x.T.reshape(2, 8)[:, :4]
+    second = x[:, 4:]
+    return _turned(first, second, second)
+
+
+def _counted_on_tensors(x: torch.Tensor):
+    '''Where kernels fit.'''
+    first = x[:, :4]
+    x += 1
+    return _turned(first, first, first)
+
+
 def _rebound_on_tensors(x: torch.Tensor):
     '''Where kernels fit.'''
     y = _twice(x)
@@ -157,7 +171,7 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 @pytest.fixture
 def device(module, monkeypatch) -> Device:
     found = device_of(module, KERNELS, monkeypatch)
-    for region in REGIONS:
+    for region in (*REGIONS, "copied", "counted"):
         monkeypatch.setattr(module, f"_{region}_run", module._run_of(region), raising=False)
     return found
 
@@ -195,6 +209,16 @@ def test_it_computes_what_is_written(region, module, device) -> None:
     ordinary = len(device.ordinary)
     called(module, region)
     assert len(device.ordinary) == ordinary
+
+
+def test_what_is_copied_is_no_part(module, device) -> None:
+    called(module, "copied")
+    assert not is_anew(module, "copied")
+
+
+def test_a_line_of_another_kind_is_run_as_written(module, device) -> None:
+    called(module, "counted")
+    assert not is_anew(module, "counted")
 
 
 def views_made(module: ModuleType, region: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
