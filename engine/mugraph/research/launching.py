@@ -181,9 +181,16 @@ def _unprepared(kernels: ModuleType) -> Generator[None]:
         one.prepared.clear()
         one.now.clear()
     try:
-        yield
+        with patched(kernels, **_as_written(kernels)):
+            yield
     finally:
         _restore(kept)
+
+
+def _as_written(kernels: ModuleType) -> dict[str, Any]:
+    """What regions of several steps are run by where nothing is written anew."""
+    names = {f"_{region}_run": f"_{region}_on_tensors" for region in kernels._regions}
+    return {run: vars(kernels)[function] for run, function in names.items()}
 
 
 def _restore(kept: list[tuple[Any, dict[int, Any], list[Any]]]) -> None:
@@ -200,6 +207,7 @@ def in_python(kernels: ModuleType) -> Generator[None]:
     before = [list(one) for one in shortened]
     unknown = {f"_{region}_known": kernels._unknown for region in kernels._PATHS}
     unknown |= {f"_{region}_{kept}": kernels._nothing for region in kernels._PATHS for kept in ("done", "given")}
+    unknown |= _as_written(kernels)
     python: dict[str, Any] = {"_native": None, "_fitted_in_c": {}, "_make_native": _nothing, **unknown}
     with (
         patched(kernels, **{name: one for name, one in python.items() if name in vars(kernels)}),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from mugraph.edit.apply import apply_files
+from mugraph.edit.module.entry import on_tensors
 from mugraph.edit.module.file import Speed, module_text
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import TensorInfo
@@ -73,15 +74,17 @@ def test_names_that_mean_something_else_are_avoided(maker, source, part):
     plan = maker.plan(source, part, live_ins=("torch", "self.gate", "_gate"))
     text = module_text([plan], maker.kernels, original_path=PATH)
     assert "def gated(self: Any, torch_2: torch.Tensor, gate_2: torch.Tensor) -> torch.Tensor:" in text
-    assert "return _gated_on_tensors(torch_2, self.gate, gate_2)\n" in text
+    assert "return (_gated_on_tensors if _dynamo() else _gated_run)(torch_2, self.gate, gate_2)\n" in text
     assert "def _gated_on_tensors(torch_2: torch.Tensor, gate_2: torch.Tensor, gate_3: torch.Tensor)" in text
 
 
-def test_what_is_read_by_plain_names_needs_no_second_function(maker, source, part):
+def test_what_is_read_by_plain_names_needs_no_second_function_for_one_step(maker, source, part):
     plan = maker.plan(source, part, live_ins=("x", "w", "u"))
     text = module_text([plan], maker.kernels, original_path=PATH)
     assert "def gated(x: torch.Tensor, w: torch.Tensor, u: torch.Tensor) -> torch.Tensor:" in text
-    assert "on_tensors" not in text
+    assert "return (_gated_on_tensors if _dynamo() else _gated_run)(x, w, u)\n" in text
+    assert on_tensors(plan) == "_gated_on_tensors"
+    assert on_tensors(replace(plan, steps=plan.steps[:1])) == "gated"
 
 
 def test_conditions_are_joined_as_they_are_meant(maker, source, part):

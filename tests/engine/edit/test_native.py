@@ -225,6 +225,7 @@ def test_launches_that_make_no_sense_are_refused(module, device) -> None:
         (1, 1, 1, 1, 1),
         False,
         (True,),
+        (None,),
         ((70, (1, 1, 1), 32, 0, False, ((0, 0), (1, 0))),),
         (0,),
     ]
@@ -232,9 +233,10 @@ def test_launches_that_make_no_sense_are_refused(module, device) -> None:
     bad: list[tuple[int, Any]] = [
         (0, objects[:-1]), (0, (*objects[:5], [], *objects[6:])), (2, (0, 1, 1, 1, 1)),
         (2, (1, 0, 1, 1, 1)), (2, (1, 1, 1, 1, 0)),
-        (0, (print, [1], *objects[2:])), (0, (*objects[:2], ({},), *objects[3:])), (6, (1,)), (6, ()), (6, (-1,)),
-        (5, ((70, (1, 1, 1), 32, 0, False, ()),)), (5, ((70, (1, 1, 1), 32, 0, False, ((2, 0),)),)), (5, (70,)),
-        (5, ((70, (1, 1, 1), 32, 0, False, ((0, 0),) * 65),)), (4, (False,)), (4, (True,) * 64), (3, True),
+        (0, (print, [1], *objects[2:])), (0, (*objects[:2], ({},), *objects[3:])), (7, (1,)), (7, ()), (7, (-1,)),
+        (6, ((70, (1, 1, 1), 32, 0, False, ()),)), (6, ((70, (1, 1, 1), 32, 0, False, ((2, 0),)),)), (6, (70,)),
+        (6, ((70, (1, 1, 1), 32, 0, False, ((0, 0),) * 65),)), (4, (False,)), (4, (True,) * 64), (3, True),
+        (5, ()), (5, (1,)), (5, (((1,), (1, 1)),)), (5, (((1,) * 9, (1,) * 9),)), (5, ((("1",), (1,)),)),
     ]  # fmt: skip
     for at, value in bad:
         with pytest.raises((TypeError, ValueError)):

@@ -4,8 +4,6 @@ for: there is no GPU here. The driver's stand-in reads and writes memory where i
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import re
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -14,128 +12,21 @@ import pytest
 import torch
 import triton
 
-from tests.support.driver import Device, Jit, Kernel, Places, device_of, kernel_module
-
-TEXT = """
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def doubled_kernel(x_ptr, parts_ptr, more_ptr, N: tl.constexpr):
-    pass
-
-
-@triton.jit
-def added_kernel(parts_ptr, more_ptr, made_ptr, out_ptr, N: tl.constexpr):
-    pass
-
-
-def launch_both(x, y):
-    parts = torch.empty((33,), device=x.device, dtype=torch.float32)
-    more = torch.empty((2, 4), device=x.device, dtype=torch.float32)
-    out = torch.empty((2, 4), device=x.device, dtype=torch.float32)
-    doubled_kernel[(4, 1, 1)](
-        x, parts, more,
-        N=8, num_warps=4, num_stages=2,
-    )
-    made = torch.mul(y, 3.0)
-    added_kernel[(2,)](
-        parts, more, made, out,
-        N=8, num_warps=8, num_stages=2,
-    )
-    return out
-
-
-def launch_behind(x, y):
-    parts = torch.empty((33,), device=x.device, dtype=torch.float32)
-    more = torch.empty((2, 4), device=x.device, dtype=torch.float32)
-    out = torch.empty((2, 4), device=x.device, dtype=torch.float32)
-    doubled_kernel[(4, 1, 1)](
-        x, parts, more,
-        N=8, num_warps=4, num_stages=2,
-    )
-    behind = y[1:]
-    added_kernel[(2,)](
-        parts, more, behind, out,
-        N=8, num_warps=8, num_stages=2,
-    )
-    return out
-
-
-def launch_any(x):
-    size = x.numel()
-    out = torch.empty((size,), device=x.device, dtype=torch.float32)
-    doubled_kernel[(size, 1, 1)](x, out, out, N=8)
-    return out
-
-"""
-
-
-START, END = TEXT.index("def launch_both"), TEXT.index("def launch_behind")
-TEXT += TEXT[START:END].replace("launch_both", "launch_turned")
-TEXT += TEXT[START:END].replace("launch_both", "launch_two").replace("return out", "return more, out")
-TEXT += TEXT[START:END].replace("launch_both", "launch_read").replace("return out", "seen = out.shape\n    return out")
-
-TAKEN = ("first", "now"), ("other", "ready"), ("operator", "prepared"), ("slowly", "run"), ("made_by", "launch")
-"""Names of tensors that the runtime has uses of its own for."""
-for one, two in TAKEN:
-    renamed = re.sub(r"\by\b", two, re.sub(r"\bx\b", one, TEXT[START:END]))
-    TEXT += renamed.replace("launch_both", f"launch_of_{one}")
-
-
-def floats(place: int) -> Any:
-    return (ctypes.c_float * 8).from_address(place)
-
-
-def doubled(places: Places) -> None:
-    floats(places[1])[:], floats(places[2])[:] = [2 * one for one in floats(places[0])], [5.0] * 8
-
-
-def added(places: Places) -> None:
-    floats(places[3])[:] = [sum(three) for three in zip(*map(floats, places[:3]), strict=True)]
-
-
-KERNELS = {"doubled_kernel": Kernel(70, 3, doubled), "added_kernel": Kernel(71, 4, added)}
+from tests.support.both import KERNELS, TAKEN, both_module, floats, pair, right
+from tests.support.driver import Device, Jit, device_of
 
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    operators = [
-        f'_{one} = _operator("mugraph_prepared::{one}", "launch_{one}", lambda {given}: x.new_empty(2, 4))'
-        for one, given in (("both", "x, y"), ("behind", "x, y"), ("any", "x"))
-    ]
-    lies = "((4, 2), (1, 4))"
-    turned = "x.new_empty_strided((4, 2), (1, 4))"
-    operators += [
-        f'_{one} = _operator("mugraph_prepared::{one}", "launch_{one}", lambda x, y: {made}, {more})'
-        for one, made, more in (
-            ("turned", turned, f"laid=({lies},)"),
-            ("two", f"(x.new_empty(2, 4), {turned})", f"results=2, laid=(None, {lies})"),
-            ("read", turned, f"laid=({lies},)"),
-        )
-    ]
-    operators += [
-        f'_{name} = _operator("mugraph_prepared::{name}", "launch_{name}", lambda {one}, {two}: {one}.new_empty(2, 4))'
-        for name, one, two in ((f"of_{one}", one, two) for one, two in TAKEN)
-    ]
-    with kernel_module(tmp_path_factory.mktemp("prepared"), "prepared_without_a_gpu", TEXT, operators) as module:
+    with both_module(tmp_path_factory.mktemp("prepared"), "prepared_without_a_gpu") as module:
         yield module
 
 
 @pytest.fixture
 def device(module, monkeypatch) -> Device:
+    """Where nothing is compiled in C."""
+    monkeypatch.setattr(module, "_make_native", lambda: False)
     return device_of(module, KERNELS, monkeypatch)
-
-
-def pair() -> tuple[torch.Tensor, torch.Tensor]:
-    return torch.arange(8.0), torch.ones(2, 4)
-
-
-def right(module: ModuleType) -> None:
-    x, y = pair()
-    assert torch.equal(module._both(x, y).reshape(-1), 2 * x + 5 + 3)
 
 
 def test_it_is_prepared_once_and_told_what_triton_would_say(module, device) -> None:
@@ -168,8 +59,8 @@ def test_results_are_made_as_the_program_has_them(module, device) -> None:
     assert len(device.ordinary) == 4
     misaligned = torch.arange(-1.0, 8.0)[1:]
     assert torch.equal(module._turned(misaligned, y), wanted)
-    assert torch.equal(torch.ops.mugraph_prepared.turned(x, y), wanted)  # as where something traces
-    fake = torch.ops.mugraph_prepared.two(x.to("meta"), y.to("meta"))
+    assert torch.equal(torch.ops.prepared_without_a_gpu.turned(x, y), wanted)  # as where something traces
+    fake = torch.ops.prepared_without_a_gpu.two(x.to("meta"), y.to("meta"))
     assert [one.stride() for one in fake] == [(4, 1), (1, 4)]
 
 

@@ -134,7 +134,7 @@ def test_misaligned(kernels: ModuleType, ordinary: list[Any]) -> None:
     before = len(ordinary)
     x = x_of(size=4097)[1:]
     right(kernels._doubled, x, x * 2)
-    assert len(ordinary) == before + 3
+    assert len(ordinary) == before + 1  # Triton compiles it once for such addresses
 
 
 def test_another_type(kernels: ModuleType) -> None:

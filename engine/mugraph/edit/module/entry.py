@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from mugraph.edit.module.closures import apart
 from mugraph.edit.module.guard_paths import by_members, hoisted, members_of, name_for, with_names
 from mugraph.edit.module.masks import masks_of
 from mugraph.edit.module.operator import call, returns
@@ -54,9 +55,15 @@ def is_direct(plan: RegionPlan) -> bool:
     return not plan.region.guards and all(live_in.expression.isidentifier() for live_in in plan.region.live_ins)
 
 
+def is_alone(plan: RegionPlan) -> bool:
+    """Whether the replacement is what the user's code calls: one of several steps is called by a function of its own,
+    as it may be written anew (steps.py)."""
+    return is_direct(plan) and (len(plan.steps) == 1 or plan.region.dynamic is not None)
+
+
 def on_tensors(plan: RegionPlan) -> str:
     """Name of the replacement as a function of the live-ins' tensors."""
-    return plan.name if is_direct(plan) else f"_{plan.name}_on_tensors"
+    return plan.name if is_alone(plan) else f"_{plan.name}_on_tensors"
 
 
 def tensors_fit(plan: RegionPlan) -> str:
@@ -72,7 +79,7 @@ def modules_fit(plan: RegionPlan) -> str:
 def entry_names(plan: RegionPlan) -> tuple[str, ...]:
     """Every name the region's functions bind in the kernel module."""
     own = (plan.name, f"{plan.name}_fits", f"_{plan.name}_fits", f"_{plan.name}_reference")
-    own += (f"_{plan.name}_known", f"_{plan.name}_done", f"_{plan.name}_given")
+    own += (f"_{plan.name}_known", f"_{plan.name}_done", f"_{plan.name}_given", f"_{plan.name}_run")
     return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan), modules_fit(plan))))
 
 
@@ -105,7 +112,7 @@ def _read(plan: RegionPlan, scope: Scope, classes: frozenset[str]) -> _Read:
     def text(expression: str) -> str:
         return _renamed(by_members(expression, members), renamed)
 
-    guards, tests = _apart(plan, [text(guard) for guard in region.guards])
+    guards, tests = apart(plan.name, [text(guard) for guard in region.guards])
     modules = _modules_of(guards, region.ran)
     kept = [guard for guard in guards if lasting(guard, modules)]
     guards = [check for guard in guards if guard not in kept for check in straight(guard, region.ran)]
@@ -162,7 +169,10 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     lasts = paths is not None
     if is_direct(plan):
         names = [scope.unique(name) for name in arguments(plan)]
-        return _test(plan, [f"{name}: torch.Tensor" for name in names], _both(plan, names, lasts))
+        given = [f"{name}: torch.Tensor" for name in names]
+        test = _test(plan, given, _both(plan, names, lasts))
+        called = call("return ", _by_steps(plan), names, width=104)
+        return test if is_alone(plan) else "\n".join([test, "", "", *_replaced(plan, given, called)])
     read = _read(plan, scope, classes)
     renamed, tested, guards, tests = read.parameters, read.tensors, list(read.guards), list(read.tests)
     tensors = {live_in.expression for live_in in region.live_ins}
@@ -202,8 +212,9 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     if paths is not None and paths[1]:  # read of an object
         found, way = (scope.unique("result"), "done") if len(plan.steps) == 1 else (scope.unique("tensors"), "given")
         quick = [f"if not _dynamo() and ({found} := _{plan.name}_{way}({names})) is not None:"]
-        quick.append(f"    return {found}" if way == "done" else f"    return {on_tensors(plan)}(*{found})")
+        quick.append(f"    return {found}" if way == "done" else f"    return _{plan.name}_run(*{found})")
     bound, (values,) = hoisted([f"f({', '.join(tested)})"], Scope({*module_names, *renamed.values()}))
+    called = call("return ", _by_steps(plan), _arguments_of(values), width=104)
     return "\n".join(
         [
             _test(plan, parameters, call("return ", f"_{plan.name}_fits", list(renamed.values()), width=100)),
@@ -214,14 +225,25 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
             *(f"    {line}" for line in test),
             "",
             "",
-            "@torch.jit.unused",
-            *call("def ", plan.name, parameters, f" -> {returns(len(region.live_outs))}:", width=110),
-            f'    """{region.function}; only where {plan.name}_fits says yes."""',
-            *(f"    {line}" for line in quick),
-            *(f"    {line}" for line in bound),
-            *(f"    {line}" for line in call("return ", on_tensors(plan), _arguments_of(values), width=104)),
+            *_replaced(plan, parameters, [*quick, *bound, *called]),
         ]
     )
+
+
+def _by_steps(plan: RegionPlan) -> str:
+    """What runs the steps: where sizes vary, nothing is written anew."""
+    steps = on_tensors(plan)
+    return steps if plan.region.dynamic is not None else f"({steps} if _dynamo() else _{plan.name}_run)"
+
+
+def _replaced(plan: RegionPlan, parameters: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """The function that the user's code calls."""
+    return [
+        "@torch.jit.unused",
+        *call("def ", plan.name, parameters, f" -> {returns(len(plan.region.live_outs))}:", width=110),
+        f'    """{plan.region.function}; only where {plan.name}_fits says yes."""',
+        *(f"    {line}" for line in lines),
+    ]
 
 
 def _modules_of(guards: Sequence[str], ran: Mapping[str, Ran]) -> dict[str, Ran]:
@@ -344,36 +366,6 @@ def _bracketed(check: str) -> str:
             return f"({check})"
         case _:
             return check
-
-
-class _Closures(ast.NodeTransformer):
-    """Moves tests of closures (`f.__closure__[0].cell_contents == 2`) into functions of their own: torch.compile cannot
-    look into closures."""
-
-    def __init__(self) -> None:
-        self.function: ast.expr | None = None
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if node.attr == "__closure__" and "__closure__" not in ast.unparse(node.value):
-            self.function = node.value
-            return ast.Attribute(ast.Name("f", ast.Load()), node.attr, ast.Load())
-        return self.generic_visit(node)
-
-
-def _apart(plan: RegionPlan, guards: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The guards, with a call for each test of a closure; and the lines that define the functions called."""
-    kept: list[str] = []
-    lines: list[str] = []
-    for guard in guards:
-        closures = _Closures()
-        tree = closures.visit(ast.parse(guard, mode="eval"))
-        if closures.function is None:
-            kept.append(guard)
-            continue
-        name = f"_{plan.name}_inside_{len(kept)}"
-        lines += [f"def {name}(f):", f"    return {' and '.join(straight(ast.unparse(tree), {}))}", "", ""]
-        kept.append(f"_inside({ast.unparse(closures.function)}, {name})")
-    return kept, lines
 
 
 def _renamed(expression: str, names: Mapping[str, str]) -> str:

@@ -216,6 +216,7 @@ def _operator(
     operator.register_fake(made)
     run = _entry(len(parameters), operator, prepared, first, now)
     run.operator, run.prepared, run.tried, run.now = operator, prepared, tried, now
+    run.launch, run.laid = launch, laid
     return run
 
 

@@ -14,6 +14,7 @@ _KEPT = 2**20
 """Scratch of at most so many bytes is kept from one call to the next."""
 _codes: dict[str, CodeType] = {}
 _texts: dict[str, ast.FunctionDef] = {}
+_as_compiled: dict[str, CodeType] = {}
 
 
 def _prepared(
@@ -26,9 +27,9 @@ def _prepared(
     if _launch_at is None or _empty_on_gpu is None:
         return None
     try:
-        straight = _Straight(name, device, ordinary, laid, odd)
+        straight = _Between(name, device, ordinary, laid, odd)
         function = straight.function()
-        return (straight.native() if native else None) or function
+        return (straight.native() or straight.between() if native else None) or function
     except (AssertionError, AttributeError, KeyError, TypeError, ValueError, OSError, SyntaxError):
         return None
 
@@ -41,11 +42,20 @@ def _text_of(name: str) -> ast.FunctionDef:
         found = {part.name: part for part in tree.body if isinstance(part, ast.FunctionDef)}
         assert all(_alike(now[one], code) for one, code in _codes.items())  # it was not written anew since then
         _texts.update(found)
+        _as_compiled.update(now)
     return _texts[name]
 
 
 def _is_code(value: object) -> bool:
     return isinstance(value, CodeType)
+
+
+class _Given(NamedTuple):
+    """What a launch is given for its parameters: of each the tensor that it lies in, by number, and how many bytes
+    behind where that begins; of each tensor how it has to lie, where that is to be asked"""
+
+    places: dict[str, tuple[int, int]]
+    lies: tuple[tuple[tuple[int, ...], tuple[int, ...]] | None, ...]
 
 
 class _Straight:
@@ -92,17 +102,13 @@ class _Straight:
         lines = [*self._scratch(), *(line for part in self.text.body for line in self._lines(part))]
         assert self.kernels
         lines = [*self._first(), *(f"    {line}" for line in lines)]
-        arguments = [*self.parameters, *(f"{name}={name}" for name in self.held)]
-        lines = [f"def {self.name}({', '.join(arguments)}):", *lines]
-        space = dict(self.held)
-        exec("\\n".join(lines), space)
-        written = space[self.name]
-        function = FunctionType(written.__code__, _names, self.name, written.__defaults__)
-        function.kernels = self.kernels  # what is compiled stays loaded
-        return function
+        return _written(self.name, self.parameters, self.held, [line[4:] for line in lines], self.kernels)
 
-    def native(self) -> Callable[..., Any] | None:
-        """The same in C, once the function is written; None where it calls anything of PyTorch's in between."""
+    def native(self, given: _Given | None = None) -> Callable[..., Any] | None:
+        """The same in C, once the function is written; None where it calls anything of PyTorch's in between. given:
+        what it is called with, where that is not its parameters"""
+        every = self.parameters
+        given = given or _Given({one: (at, 0) for at, one in enumerate(every)}, (None,) * len(every))
         names = self._returned()
         rest = [part for part in self.text.body[:-1] if self._made(part) is None and self._kernel(part) is None]
         simple = all(isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) for part in rest)
@@ -111,20 +117,30 @@ class _Straight:
             return None
         made = [(*self.lies[name], self.made[name][1]) for name in outputs]
         made += [((self.end,), (1,), torch.uint8)] if self.scratch else []
-        of = {name: (at, 0) for at, name in enumerate((*self.parameters, *outputs))}
-        of |= {name: (len(of), offset) for name, offset in self.offsets.items()}
-        kernels = tuple((*how, tuple(of[name] for name in given)) for *how, given in self.launches)
+        of = {**given.places, **{name: (len(given.lies) + at, 0) for at, name in enumerate(outputs)}}
+        of |= {name: (len(given.lies) + len(outputs), offset) for name, offset in self.offsets.items()}
+        ways = [0] * len(given.lies)
+        for name in self.read:
+            at, offset = given.places[name]
+            assert name not in self.even or not offset & 15
+            ways[at] = 1 if name in self.even or ways[at] == 1 else 2
+        again, results = bool(self.scratch) and self.end <= _KEPT, tuple(outputs.index(one.id) for one in names)
+        return self._in_c(self.held["_ordinary"], made, again, ways, given.lies, self.launches, of, results)
+
+    def _in_c(
+        self, ordinary: Any, made: list[Any], again: bool, ways: list[int], lies: tuple[Any, ...],
+        launches: list[Any], of: dict[str, tuple[int, int]], results: tuple[int, ...],
+    ) -> Callable[..., Any]:
+        """What launches these kernels. ways: how they read what is given; of: which tensor each argument is in, and
+        where."""
+        kernels = tuple((*how, tuple(of[name] for name in names)) for *how, names in launches)
         hooks = triton.knobs.runtime, "launch_enter_hook", "launch_exit_hook"
         kinds = tuple(one for kind in {type(one.jit) for one in self.kernels} for one in (kind, _usual_run))
         jits = tuple(one.jit for one in self.kernels)
         objects = (
-            self.held["_ordinary"], *_hooked(jits), _empty_on_gpu, tuple(made), hooks, kinds, jits, self.device,
-            self.kernels,
+            ordinary, *_hooked(jits), _empty_on_gpu, tuple(made), hooks, kinds, jits, self.device, self.kernels,
         )
-        ways = [0 if name not in self.read else 1 if name in self.even else 2 for name in self.parameters]
-        read, again = tuple(ways), bool(self.scratch) and self.end <= _KEPT
-        results = tuple(outputs.index(one.id) for one in names)
-        return _native.Launch(objects, self.device, _driver(), again, read, kernels, results)
+        return _native.Launch(objects, self.device, _driver(), again, tuple(ways), lies, kernels, results)
 
     def _first(self) -> list[str]:
         """Lines that find out whether all is as it was."""
@@ -214,6 +230,20 @@ class _Straight:
         name = known or f"{kind}_{len(self.held)}"
         self.held[name] = thing
         return name
+
+
+def _written(
+    name: str, parameters: list[str], held: dict[str, Any], lines: list[str], kept: object
+) -> Callable[..., Any]:
+    """A function of this text, which knows the module's names. held: what else its text names; kept: what is to stay
+    as long as it does, as compiled kernels that are loaded"""
+    arguments = [*parameters, *(f"{one}={one}" for one in held)]
+    space = dict(held)
+    exec("\\n".join([f"def {name}({', '.join(arguments)}):", *(f"    {line}" for line in lines)]), space)
+    written = space[name]
+    function = FunctionType(written.__code__, _names, name, written.__defaults__)
+    function.kept = kept
+    return function
 
 
 def _hooked(jits: tuple[Any, ...]) -> tuple[list[dict[Any, Any]], tuple[list[Any], ...]]:

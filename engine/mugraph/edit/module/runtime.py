@@ -9,6 +9,7 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
+from mugraph.edit.module.between import BETWEEN
 from mugraph.edit.module.clock import CLOCK
 from mugraph.edit.module.edits import EDITS
 from mugraph.edit.module.first_use import CHECK, FIRST_USE
@@ -23,6 +24,7 @@ from mugraph.edit.module.parts import IMPORTS, MACHINERY
 from mugraph.edit.module.prepared import PREPARED
 from mugraph.edit.module.seal import SEAL
 from mugraph.edit.module.sizes import KNOWN_TO_FIT
+from mugraph.edit.module.steps import STEPS
 from mugraph.ir.content import digest
 
 _HEADER = '''\
@@ -37,7 +39,7 @@ It says whether a kernel may run here, and compares kernels with PyTorch. Where 
 
 
 def _parts() -> str:
-    places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, PREPARED
+    places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, PREPARED, BETWEEN, STEPS
     parts = *places, SEAL, GUARDS, MEETING, CLOCK, NATIVE, KNOWN, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
     return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)
 

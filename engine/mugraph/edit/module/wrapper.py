@@ -9,7 +9,7 @@ from math import prod
 
 from mugraph.codegen.dynamic import read_by_shape
 from mugraph.codegen.statements import statements
-from mugraph.edit.module.entry import entry_text, is_direct, on_tensors, tensors_fit
+from mugraph.edit.module.entry import entry_text, is_alone, is_direct, on_tensors, tensors_fit
 from mugraph.edit.module.laid import Laid, laid_as, order_of
 from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import call, function, returns, torch_type
@@ -240,7 +240,7 @@ def _replacement(
         raise Rejected(f"no step of {plan.name} computes {', '.join(lacking)}")
     lines = _returning([*said, *sizes.read(lines)], _outputs(region, names))
     text = function(on_tensors(plan), parameters, returns(len(region.live_outs)), lines, sizes.parameters)
-    return f"@torch.jit.unused\n{text}" if is_direct(plan) else text
+    return f"@torch.jit.unused\n{text}" if is_alone(plan) else text
 
 
 def _views(calls: Sequence[Call], checked: Collection[int]) -> set[int]:

@@ -4,7 +4,14 @@
    hooks, which must be empty while these do not change; empty; a tuple of what it is called with for each tensor that is
    made, the last for all scratch together; Triton's settings and the names of its hooks there; classes of kernels, each
    before the function that launches them; kernels, whose own hooks must be empty; the device's number; what is compiled,
-   which stays loaded. */
+   which stays loaded.
+   A kernel's argument is a tensor with an offset, so that a view which only kernels read is never made. */
+#define DIMENSIONS 8
+typedef struct {
+    int64_t dim;                    /* -1: it lies so wherever this is called */
+    int64_t sizes[DIMENSIONS], strides[DIMENSIONS];
+} Lies;
+
 typedef struct {
     uint64_t function;
     unsigned grid[3], threads, shared;
@@ -48,6 +55,7 @@ typedef struct {
     int read[MOST];                 /* parameters: 0: by no kernel, 1: at multiples of 16 bytes, 2: at any address */
     int kernels, results, result[MOST];
     Kernel *kernel;
+    Lies *lies;                     /* how parameters have to lie; NULL: none is asked for that */
     PyObject *spare;                /* scratch of the last call, on the stream it was for */
     void *spare_stream;
 } Launch;
@@ -120,7 +128,20 @@ static int launch_all(Launch *one, const uint64_t *places, void *stream) {
     return trouble;
 }
 
+static int lies_so(PyObject *tensor, const Lies *wanted) {
+    void *handle = handle_of(tensor);
+    int64_t dim, *sizes, *strides;
+    if (wanted->dim < 0) return 1;
+    if (!handle || read_dim(handle, &dim) || dim != wanted->dim || read_sizes(handle, &sizes) ||
+        read_strides(handle, &strides))
+        return 0;
+    return !memcmp(sizes, wanted->sizes, dim * sizeof(int64_t)) &&
+           !memcmp(strides, wanted->strides, dim * sizeof(int64_t));
+}
+
+/* What is made; True where nothing is. */
 static PyObject *results_of(Launch *one, PyObject **made) {
+    if (!one->results) return Py_NewRef(Py_True);
     if (one->results == 1) return Py_NewRef(made[one->result[0]]);
     PyObject *all = PyTuple_New(one->results);
     for (int i = 0; all && i < one->results; i++) PyTuple_SET_ITEM(all, i, Py_NewRef(made[one->result[i]]));
@@ -134,6 +155,7 @@ static int launch_on(Launch *one, PyObject *const *given, PyObject **result) {
     void *stream;
     int is, device, making = one->making - one->scratch, status = 0;
     for (int i = 0; i < one->given; i++) {
+        if (one->lies && !lies_so(given[i], &one->lies[i])) return 0;
         if (!one->read[i]) continue;
         if (address(given[i], &places[i])) return -1;
         if (one->read[i] == 1 && places[i] & 15) return 0;
@@ -201,16 +223,36 @@ static int kernel_of(PyObject *row, int places, Kernel *kernel) {
     return -1;
 }
 
+static int numbers_of(PyObject *row, int64_t *numbers, Py_ssize_t count) {
+    for (Py_ssize_t i = 0; i < count; i++)
+        if ((numbers[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(row, i))) == -1 && PyErr_Occurred()) return -1;
+    return 0;
+}
+
+static int lies_of(PyObject *row, Lies *lies) {
+    PyObject *sizes, *strides;
+    lies->dim = -1;
+    if (row == Py_None) return 0;
+    if (!PyTuple_Check(row)) return PyErr_Format(PyExc_TypeError, "sizes and strides are a tuple"), -1;
+    if (!PyArg_ParseTuple(row, "O!O!", &PyTuple_Type, &sizes, &PyTuple_Type, &strides)) return -1;
+    lies->dim = PyTuple_GET_SIZE(sizes);
+    if (lies->dim > DIMENSIONS || lies->dim != PyTuple_GET_SIZE(strides))
+        return PyErr_Format(PyExc_ValueError, "more dimensions than %d, or not a stride for each", DIMENSIONS), -1;
+    return numbers_of(sizes, lies->sizes, lies->dim) || numbers_of(strides, lies->strides, lies->dim) ? -1 : 0;
+}
+
 /* Launch(objects, device, (launches, launches early, asks whether a stream is captured, which device and stream are
-   current), whether the last that is made is scratch, how kernels read parameters, kernels, results). objects: as in
-   held; results: which of what is made */
+   current), whether the last that is made is scratch, how kernels read parameters, how these have to lie, kernels,
+   results). objects: as in held; how they lie: sizes and strides, None where they always do; results: which of what is
+   made, where something is */
 static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
-    PyObject *objects, *read, *kernels, *results;
+    PyObject *objects, *read, *lies, *kernels, *results;
     unsigned long long launch, early, asks, place, stream;
     long device;
     int scratch;
-    if (!PyArg_ParseTuple(args, "O!l(KKKKK)pO!O!O!", &PyTuple_Type, &objects, &device, &launch, &early, &asks, &place,
-                          &stream, &scratch, &PyTuple_Type, &read, &PyTuple_Type, &kernels, &PyTuple_Type, &results))
+    if (!PyArg_ParseTuple(args, "O!l(KKKKK)pO!O!O!O!", &PyTuple_Type, &objects, &device, &launch, &early, &asks,
+                          &place, &stream, &scratch, &PyTuple_Type, &read, &PyTuple_Type, &lies, &PyTuple_Type,
+                          &kernels, &PyTuple_Type, &results))
         return NULL;
     if (PyTuple_GET_SIZE(objects) != HELD) return PyErr_Format(PyExc_ValueError, "%d objects are wanted", HELD);
     for (int i = 2; i < 8; i++)
@@ -226,7 +268,8 @@ static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
             return PyErr_Format(PyExc_TypeError, "object 2: a tuple of lists");
     Py_ssize_t making = PyTuple_GET_SIZE(PyTuple_GET_ITEM(objects, 4)), given = PyTuple_GET_SIZE(read);
     Py_ssize_t wanted = PyTuple_GET_SIZE(results);
-    if (making + given > MOST || scratch > making || wanted < 1 || wanted > MOST || !launch || !early || !asks || !place || !stream ||
+    if (making + given > MOST || scratch > making || wanted > MOST || (making > scratch && !wanted) || !launch ||
+        !early || !asks || !place || !stream || PyTuple_GET_SIZE(lies) != given ||
         PyTuple_GET_SIZE(PyTuple_GET_ITEM(objects, 6)) % 2)
         return PyErr_Format(PyExc_ValueError, "more tensors than %d, or no results", MOST);
     Launch *one = (Launch *)type->tp_alloc(type, 0);
@@ -261,9 +304,19 @@ static PyObject *launch_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNU
         one->result[i] = (int)at;
     }
     one->kernel = PyMem_Calloc(one->kernels + 1, sizeof(Kernel));
-    if (!one->kernel) {
+    one->lies = PyMem_Calloc(given + 1, sizeof(Lies));
+    if (!one->kernel || !one->lies) {
         PyErr_NoMemory();
         goto failed;
+    }
+    int asked = 0;
+    for (int i = 0; i < one->given; i++) {
+        if (lies_of(PyTuple_GET_ITEM(lies, i), &one->lies[i])) goto failed;
+        asked |= one->lies[i].dim >= 0;
+    }
+    if (!asked) {
+        PyMem_Free(one->lies);
+        one->lies = NULL;
     }
     for (int i = 0; i < one->kernels; i++) {
         const Kernel *kernel = &one->kernel[i];
@@ -283,6 +336,7 @@ failed:
 static void launch_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     PyMem_Free(((Launch *)self)->kernel);
+    PyMem_Free(((Launch *)self)->lies);
     Py_CLEAR(((Launch *)self)->spare);
     dealloc(self);
 }
