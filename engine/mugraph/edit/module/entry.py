@@ -101,6 +101,14 @@ class _Read:
     own: Sequence[str]
     tests: Sequence[str]
 
+    @property
+    def items(self) -> Mapping[str, str]:
+        """Tensors that are items of an argument (`cos, sin = rotary`), and what they are called where answers are
+        remembered: they are other tensors at each call, so they are handed over like arguments."""
+        scope, given = Scope(self.parameters.values()), {*self.parameters.values()}
+        found = [one for one in dict.fromkeys(self.tensors) if (match := _ITEM.fullmatch(one)) and match[1] in given]
+        return {one: scope.unique(name_for(one)) for one in found}
+
 
 def _read(plan: RegionPlan, scope: Scope, classes: frozenset[str]) -> _Read:
     region = plan.region
@@ -129,10 +137,12 @@ def paths_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, str, str, 
     read = _read(plan, Scope(frozenset()), classes)
     functions = [thing for thing in read.things if _IN_FILE.fullmatch(thing)]
     objects = [thing[5:-1] for thing in read.things if _OF_MODULE.fullmatch(thing)]
-    every = [*objects, *read.modules, *read.tensors]
+    tensors = [read.items.get(one, one) for one in read.tensors]
+    every = [*objects, *read.modules, *tensors]
     if not all(map(_PATH.fullmatch, every)):
         return None
-    groups = read.parameters.values(), objects, read.modules if read.kept else (), read.tensors, functions
+    parameters = (*read.parameters.values(), *read.items.values())
+    groups = parameters, objects, read.modules if read.kept else (), tensors, functions
     names, objects, modules, tensors, functions = (
         ", ".join(_MEMBER.sub(r".\1", one) for one in group) for group in groups
     )
@@ -140,6 +150,7 @@ def paths_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, str, str, 
 
 
 _MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\['([^\W\d]\w*)'\]")
+_ITEM = re.compile(r"(\w+)\[-?\d+\]")
 _PATH = re.compile(r"\w+(?:\.\w+|\['\w+'\]|\[-?\d+\])*")
 _IN_FILE = re.compile(r"_here\['\w+'\](?:\.__globals__\['\w+'\])*")
 _OF_MODULE = re.compile(r"type\([^()]*\)")
@@ -177,7 +188,8 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     renamed, tested, guards, tests = read.parameters, read.tensors, list(read.guards), list(read.tests)
     tensors = {live_in.expression for live_in in region.live_ins}
     parameters = [f"{new}: {'torch.Tensor' if old in tensors else 'Any'}" for old, new in renamed.items()]
-    known = call("if not _dynamo() and ", f"_{plan.name}_known", list(renamed.values()), ":") if lasts else []
+    given = [*renamed.values(), *read.items]
+    known = call("if not _dynamo() and ", f"_{plan.name}_known", given, ":") if lasts else []
     if lasts:
         bound, also = hoisted(_looked_up(plan, read.things, guards), Scope({*module_names, *renamed.values()}))
         known += [f"    {line}" for line in (*bound, f"return {' and '.join(also) or True}")]
@@ -195,7 +207,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
         lines = call("", "_same_code", [repr(plan.name), *_arguments_of(first)], width=100)
     lines += [f"and {_bracketed(check)}" for check in checks]
     lines += call("and ", tensors_fit(plan), _arguments_of(last), width=100)
-    lines += call("and ", "_learn", [repr(plan.name), *renamed.values()], width=100) if lasts else []
+    lines += call("and ", "_learn", [repr(plan.name), *given], width=100) if lasts else []
     test = [
         "try:",
         *(f"    {line}" for line in known),
@@ -211,7 +223,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     quick: list[str] = []
     if paths is not None and paths[1]:  # read of an object
         found, way = (scope.unique("result"), "done") if len(plan.steps) == 1 else (scope.unique("tensors"), "given")
-        quick = [f"if not _dynamo() and ({found} := _{plan.name}_{way}({names})) is not None:"]
+        quick = [f"if not _dynamo() and ({found} := _{plan.name}_{way}({', '.join(given)})) is not None:"]
         quick.append(f"    return {found}" if way == "done" else f"    return _{plan.name}_run(*{found})")
     bound, (values,) = hoisted([f"f({', '.join(tested)})"], Scope({*module_names, *renamed.values()}))
     called = call("return ", _by_steps(plan), _arguments_of(values), width=104)

@@ -39,6 +39,7 @@ _answers: dict[str, dict[int, _Answer]] = {}
 _in_c: dict[str, dict[int, Any]] = {}
 _tried_at: dict[tuple[str, int], int] = {}
 _asking: set[tuple[str, int]] = set()
+_never: set[tuple[str, int]] = set()
 
 
 def _unknown(*_: object) -> bool:
@@ -57,7 +58,7 @@ def _learn(region: str, *given: Any) -> bool:
     reads = _reads.get(region) or _reads.setdefault(region, _what_it_reads(region))
     root = min(reads.roots, default=-1)
     key = id(given[root]) if root >= 0 else 0
-    if not _native or (region, key) in _asking or _version is None:
+    if not _native or (region, key) in _asking or (region, key) in _never or _version is None:
         return True
     known = _answers.setdefault(region, {}).get(key)
     if known is not None:
@@ -67,8 +68,8 @@ def _learn(region: str, *given: Any) -> bool:
             return True
     try:
         _remember(region, reads, root, key, given)
-    except (AssertionError, AttributeError, KeyError, TypeError, ValueError):  # something is of a class of its own
-        pass
+    except (AssertionError, AttributeError, KeyError, TypeError, ValueError, StopIteration):
+        _never.add((region, key))  # something is of a class of its own
     return True
 
 
@@ -92,6 +93,7 @@ def _remember(region: str, reads: _Reads, root: int, key: int, given: tuple[Any,
     now = sum(map(_version, dicts.values()))
     if len(_tried_at) > 1000:
         _tried_at.clear()
+        _never.clear()
     if _tried_at.get((region, key)) != now:  # something changes all the time, perhaps
         _tried_at[region, key] = now
         return
@@ -101,7 +103,7 @@ def _remember(region: str, reads: _Reads, root: int, key: int, given: tuple[Any,
     fits = _names.get(f"_{region}_fits") or _names[f"{region}_fits"]
     _asking.add((region, key))
     try:
-        if not fits(*given):  # once more, with the dictionaries watched
+        if not fits(*given[: fits.__code__.co_argcount]):  # once more, with the dictionaries watched
             return
     finally:
         _asking.discard((region, key))

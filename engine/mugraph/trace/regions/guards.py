@@ -68,8 +68,8 @@ def conditions_of(
             expression = f"{base}{event.name if event.name.startswith('[') else f'.{event.name}'}"
             if not _is_code(event.value, paths):
                 _read(expression, event.value, conditions, paths, consumed, here)
-            elif isinstance(event.value, FunctionType) and (known := paths.get(event.value)) not in (None, expression):
-                conditions.setdefault(f"{expression} is {known}", [])  # as a table's entry, which has another name too
+            elif event.name.startswith("[") and isinstance(event.value, FunctionType):
+                _entry(expression, event.value, conditions, paths, here)
     return conditions
 
 
@@ -79,6 +79,16 @@ def _is_code(value: object, paths: Paths) -> bool:
         return True
     bound = getattr(value, "__self__", None) is not None and callable(value)
     return bound and not isinstance(value, torch.nn.Module) and not _is_library_function(value)
+
+
+def _entry(expression: str, function: FunctionType, conditions: Conditions, paths: Paths, here: str) -> None:
+    """A table's entry: the code is compared of what the function's name leads to, which may be another name."""
+    known = paths.get(function)
+    if known is not None and "__closure__" not in known + expression:
+        if known != expression:
+            conditions.setdefault(f"{expression} is {known}", [])
+    else:
+        about(expression, function, conditions, here)
 
 
 def _is_class_of(event: Loaded, compared: Set[type]) -> bool:
