@@ -18,6 +18,7 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
 from mugraph.ir.library import library_call
 from mugraph.ir.masks import empties
+from mugraph.ir.parts import parts_of, sizes_in_parts
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us
@@ -130,8 +131,20 @@ def at_sizes(
         return program, list(kernels)
     varying = program.least.keys()
     small = replace(resize(program, sizes, varying), least={}, sized={})
-    made = [(resize_block(b, {a: sizes.get(a, n) for a, n in b.sizes.items()}, varying), s) for b, s in kernels]
+    every = all_sizes(program, [block for block, _ in kernels], sizes)
+    made = [(resize_block(b, {a: every.get(a, n) for a, n in b.sizes.items()}, varying), s) for b, s in kernels]
     return small, made
+
+
+def all_sizes(program: TensorProgram, blocks: Sequence[BlockGraph], sizes: Mapping[str, int]) -> dict[str, int]:
+    """Also of the axes that kernels have in place of one of the program's whose size varies (ir/parts.py)."""
+    found = dict(sizes)
+    for block in blocks:
+        parts = parts_of(block, program)
+        if parts is not None:
+            own = sizes_in_parts(block, parts, sizes)
+            found |= {axis: own[axis] for axis in (parts.split, parts.part)}
+    return found
 
 
 def words_of(program: TensorProgram, sizes: Mapping[str, int]) -> str:

@@ -67,6 +67,11 @@ class Cut:
         looped, second = self.at(count)
         return [(looped, second), (self.at(count, looped=False)[0], second)]
 
+    @property
+    def tells_places_apart(self) -> bool:
+        """Does it ask where along the axis an element is, as a mask does?"""
+        return any({self.split, self.part} & {*op.rows, *op.columns} for op in self.first[0])
+
     def counts(self, most: int) -> list[int]:
         """Numbers of parts worth a look: as many as give a device blocks enough; where there are no products a part
         needs little, and there are up to `most`."""
@@ -84,6 +89,11 @@ def cuts(block: BlockGraph) -> list[Cut]:
     """One for each loop that can be split: its accumulators stand in no other loop, no value of the loop uses one of
     them (that would be a second pass), and nothing after the loop has its axis."""
     return [cut for axis in block.loop_axes if (cut := _cut(block, axis)) is not None]
+
+
+def parts_names(axis: str) -> tuple[str, str]:
+    """What the two axes are called that an axis becomes: which part, and the place in it."""
+    return f"{axis}_split", f"{axis}_part"
 
 
 def part_counts(size: int, most: int = 64, least: int = 16) -> list[int]:
@@ -107,7 +117,7 @@ def _cut(block: BlockGraph, axis: str) -> Cut | None:
     runs = any(op.kind.scans and axis in op.over for op in inside)  # each part would begin with what another ended with
     if again or runs or any(axis in (*op.axes, *op.over) for op in after if op.name not in closed):
         return None
-    split, part = f"{axis}_split", f"{axis}_part"
+    split, part = parts_names(axis)
     if {split, part} & block.sizes.keys():  # it was split before
         return None
     taken = {*(tensor.name for tensor in block.tensors), *(op.name for op in block.ops)}
