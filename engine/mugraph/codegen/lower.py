@@ -51,17 +51,16 @@ def lower_kernels(
         if schedule.library:
             parts.append(_library(block, handed, least))
             continue
-        parts_chosen = parts_of(block, program) if program is not None and schedule.part else None
-        divided: dict[str, str] = {}
-        if parts_chosen is not None:
-            block, schedule = undivided(block, schedule, parts_chosen)
-            divided = {parts_chosen.axis: parts_chosen.split}
-            least = {**least, parts_chosen.split: 1}
+        cut = parts_of(block, program) if program is not None and schedule.part else None
+        written, tiles, divided = block, schedule, dict[str, str]()
+        if cut is not None:
+            written, tiles = undivided(block, schedule, cut)
+            divided, least = {cut.axis: cut.split}, {**least, cut.split: 1}
         read_later = {tensor.name for other, _ in kernels[number + 1 :] for tensor in other.inputs}
         parts.append(
             lower(
-                block,
-                schedule,
+                written,
+                tiles,
                 target=target,
                 finishes=handed,
                 unfinished=not read_later.isdisjoint(tensor.name for tensor in block.outputs),
@@ -71,6 +70,8 @@ def lower_kernels(
                 may_overflow=program is not None and not is_shift_invariant(program.ops),
             )
         )
+        own = tuple(replace(launch, schedule=schedule) for launch in parts[-1].launches)
+        parts[-1] = replace(parts[-1], launches=own)
         if any(left in outputs or left not in read_later for left in parts[-1].unfinished.degrees):
             raise Rejected(f"{block.name} leaves an output of the program relative to a maximum.")
         handed = _both(handed, parts[-1].unfinished)

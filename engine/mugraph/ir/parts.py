@@ -7,7 +7,7 @@ next one, and the last part ends where r does. So parts are as long as the launc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
@@ -25,15 +25,16 @@ class Parts:
     part: str
 
 
-def parts_of(block: BlockGraph, program: TensorProgram) -> Parts | None:
-    """The axis whose size varies that the block graph has in parts; None without one."""
+def parts_of(block: BlockGraph, program: TensorProgram, varying: Collection[str] | None = None) -> Parts | None:
+    """The axis whose size varies that the block graph has in parts; None without one. varying: where the program, at
+    one size of a range, does not say it"""
     known = {tensor.name: tensor for tensor in (*program.tensors, *program.outputs.values())}
     found = {
         parts
         for tensor in block.tensors
         if tensor.name in known
         for parts in _different(known[tensor.name].dims, tensor.dims)
-        if parts.axis in program.least
+        if parts.axis in (program.least if varying is None else varying)
     }
     return found.pop() if len(found) == 1 else None
 

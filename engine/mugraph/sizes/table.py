@@ -18,12 +18,13 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
 from mugraph.ir.library import library_call
 from mugraph.ir.masks import empties
-from mugraph.ir.parts import parts_of, sizes_in_parts
+from mugraph.ir.parts import Parts, parts_of, sizes_in_parts
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us
 from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
 from mugraph.search.schedules.tiles import Shape
+from mugraph.sizes.in_parts import first_kernels
 from mugraph.targets import Target
 from mugraph.verification.verdict import Verdict
 
@@ -226,6 +227,10 @@ class SizeTable:
         self, kernels: Kernels, whole: KernelSource, number: int, step: int
     ) -> list[tuple[float, Launch, Schedule]]:
         """Schedules of kernel `number` at a step under which its text stays, best first by estimate (microseconds)."""
+        parts = parts_of(kernels[number][0], self.program)
+        if parts is not None:
+            made = self._in_parts(kernels[number], kernels[number + 1 :], parts, step)
+            return self._launches(kernels, whole, number, step, made)
         found = self._choices(kernels, whole, number, step, step)
         # An axis of one element has no tiles to choose from; those for two serve one as well.
         return found or self._choices(kernels, whole, number, step, 2) if step == 1 else found
@@ -234,10 +239,16 @@ class SizeTable:
         self, kernels: Kernels, whole: KernelSource, number: int, step: int, at: int
     ) -> list[tuple[float, Launch, Schedule]]:
         """The choices for a step, among the schedules that are good at step `at`."""
-        block, own = kernels[number]
+        return self._launches(kernels, whole, number, step, self._candidates(*kernels[number], at))
+
+    def _launches(
+        self, kernels: Kernels, whole: KernelSource, number: int, step: int, candidates: Sequence[Candidate]
+    ) -> list[tuple[float, Launch, Schedule]]:
+        """Those of the candidates for a step under which the text of kernel `number` stays."""
+        block = kernels[number][0]
         found: list[tuple[float, Launch, Schedule]] = []
         shape, limits = Shape(block), ScheduleLimits()
-        for candidate in self._candidates(block, at, own):
+        for candidate in candidates:
             # Tiles stay as they are when the size is smaller: what a device cannot hold, or gets wrong, stays so.
             if not fits(shape, candidate.schedule, self.target, limits):
                 continue
@@ -258,7 +269,7 @@ class SizeTable:
         than PyTorch, PyTorch's time counts, because the kernel would not run."""
         total = 0.0
         for step in self.steps:
-            us = sum(self._best_us(kernel, step) for kernel in candidate.kernels)
+            us = self._kernels_us(candidate.kernels, step)
             total += log2(max(min(us, self._library_us(step)), 1e-3))
         return float(2.0 ** (total / len(self.steps)))
 
@@ -267,12 +278,39 @@ class SizeTable:
             self._plain[step] = estimate_library_us(at_step(self.program, [], step)[0], self.target)
         return self._plain[step]
 
+    def _kernels_us(self, kernels: Sequence[Candidate], step: int) -> float:
+        """The best estimates of kernels that run one after the other."""
+        total, joined = 0.0, set[str]()
+        for number, kernel in enumerate(kernels):
+            parts = parts_of(kernel.block, self.program)
+            if parts is not None and kernel.schedule.part:
+                later = [(one.block, one.schedule) for one in kernels[number + 1 :]]
+                found = self._in_parts((kernel.block, kernel.schedule), later, parts, step)
+                joined.add(parts.split)
+                total += found[0].estimate_us if found else inf
+            elif joined.isdisjoint(kernel.block.sizes):
+                total += self._best_us(kernel, step)
+        return total
+
+    def _in_parts(
+        self, kernel: tuple[BlockGraph, Schedule], later: Kernels, parts: Parts, step: int
+    ) -> list[Candidate]:
+        """The best schedules of a kernel that splits a reduction, with how long a part is; estimates are of it and of
+        what joins the parts."""
+        block, own = kernel
+        key = (id(block), step)
+        if key not in self._found:
+            self._found[key] = first_kernels(block, later, parts, sizes_at(self.program, step), self.target)
+            self._kept.append(block)
+        alike = [one for one in self._found[key] if _kind(one.schedule, parts.split) == _kind(own, parts.split)]
+        return [replace(one, schedule=_in_order(one.schedule, own)) for one in alike[:TRIED]]
+
     def _best_us(self, kernel: Candidate, step: int) -> float:
         """The best estimate of one kernel of a candidate, without those that follow it."""
         if kernel.schedule.library:
             call = library_call(self._at(kernel.block, step))
             return estimate_call_us(call, self.target) if call is not None else inf
-        found = self._candidates(kernel.block, step, kernel.schedule)
+        found = self._candidates(kernel.block, kernel.schedule, step)
         own = kernel.estimate_us
         if kernel.then is not None:
             own -= kernel.then.estimate_us
@@ -284,7 +322,7 @@ class SizeTable:
             block, {axis: sizes.get(axis, n) for axis, n in block.sizes.items()}, self.program.least.keys()
         )
 
-    def _candidates(self, block: BlockGraph, step: int, own: Schedule) -> list[Candidate]:
+    def _candidates(self, block: BlockGraph, own: Schedule, step: int) -> list[Candidate]:
         """The best schedules of a block graph at a step, among those of the same kind as `own` (loops, swap)."""
         key = (id(block), step)
         if key not in self._found:
@@ -294,15 +332,15 @@ class SizeTable:
         return [replace(one, schedule=_in_order(one.schedule, own)) for one in alike[:TRIED]]
 
 
-def _kind(schedule: Schedule) -> object:
-    """Properties of a schedule that its kernel's text depends on."""
-    return schedule.swap, frozenset(axis for axis, _ in schedule.grid), frozenset(schedule.loops)
+def _kind(schedule: Schedule, split: str = "") -> object:
+    """Properties of a schedule that its kernel's text depends on. split: an axis of the grid, whatever is said of it"""
+    return schedule.swap, frozenset(axis for axis, _ in schedule.grid if axis != split), frozenset(schedule.loops)
 
 
 def _in_order(schedule: Schedule, own: Schedule) -> Schedule:
     """The schedule, with its grid axes on the same dimensions as those of `own`."""
     tiles = dict(schedule.grid)
-    return replace(schedule, grid=tuple((axis, tiles[axis]) for axis, _ in own.grid))
+    return replace(schedule, grid=tuple((axis, tiles.get(axis, tile)) for axis, tile in own.grid))
 
 
 def merged(rows: Sequence[Launch]) -> tuple[Launch, ...]:
