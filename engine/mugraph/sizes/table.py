@@ -24,7 +24,7 @@ from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us
 from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
 from mugraph.search.schedules.tiles import Shape
-from mugraph.sizes.in_parts import first_kernels
+from mugraph.sizes.in_parts import Look, first_kernels, looks
 from mugraph.targets import Target
 from mugraph.verification.verdict import Verdict
 
@@ -161,6 +161,7 @@ class SizeTable:
     target: Target
     outputs: Sequence[str]
     _found: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict[tuple[int, int], list[Candidate]])
+    _looked: dict[tuple[int, int], list[Look]] = field(default_factory=dict[tuple[int, int], list[Look]])
     _plain: dict[int, float] = field(default_factory=dict[int, float])
     _kept: list[BlockGraph] = field(default_factory=list[BlockGraph])
 
@@ -285,9 +286,9 @@ class SizeTable:
             parts = parts_of(kernel.block, self.program)
             if parts is not None and kernel.schedule.part:
                 later = [(one.block, one.schedule) for one in kernels[number + 1 :]]
-                found = self._in_parts((kernel.block, kernel.schedule), later, parts, step)
+                looked = self._looks(kernel.block, later, parts, step)
                 joined.add(parts.split)
-                total += found[0].estimate_us if found else inf
+                total += looked[0][0] if looked else inf
             elif joined.isdisjoint(kernel.block.sizes):
                 total += self._best_us(kernel, step)
         return total
@@ -300,10 +301,17 @@ class SizeTable:
         block, own = kernel
         key = (id(block), step)
         if key not in self._found:
-            self._found[key] = first_kernels(block, later, parts, sizes_at(self.program, step), self.target)
+            self._found[key] = first_kernels(self._looks(block, later, parts, step), later, parts, self.target)
             self._kept.append(block)
         alike = [one for one in self._found[key] if _kind(one.schedule, parts.split) == _kind(own, parts.split)]
         return [replace(one, schedule=_in_order(one.schedule, own)) for one in alike[:TRIED]]
+
+    def _looks(self, block: BlockGraph, later: Kernels, parts: Parts, step: int) -> list[Look]:
+        key = (id(block), step)
+        if key not in self._looked:
+            self._looked[key] = looks(block, later, parts, sizes_at(self.program, step), self.target)
+            self._kept.append(block)
+        return self._looked[key]
 
     def _best_us(self, kernel: Candidate, step: int) -> float:
         """The best estimate of one kernel of a candidate, without those that follow it."""
