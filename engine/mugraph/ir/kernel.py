@@ -64,8 +64,8 @@ class KernelSource:
     library:    of a pre-defined kernel: the PyTorch call that computes it; it has no @triton.jit function then
     least:      dynamic axes, whose sizes are arguments of the launch -> the least they may be; `sizes` has the largest
     arguments:  parameters of the function that hold sizes, in order after the pointers -> their axes
-    divided:    a dynamic axis whose parts are spread over the grid -> the axis that says which part: its size, the number
-                of parts, follows from a launch's `part`
+    divided:    a dynamic axis whose parts are spread over the grid -> the axis that says which part: its size, how many
+                there are, follows from a launch's `part`
     by:         the dynamic axis by whose size a launch is chosen
     launches:   of a kernel with dynamic axes: by size, the smallest first. The last one is `grid`, `constexprs`, ...
     takes_tf32: products in it are computed in TF32

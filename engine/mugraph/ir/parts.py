@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import Dims
+from mugraph.ir.tensors import Dims, Sizes
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,30 @@ class Parts:
     axis: str
     split: str
     part: str
+
+
+def parts_names(axis: str) -> tuple[str, str]:
+    """What the two axes are called that an axis becomes: which part, and the place in it."""
+    return f"{axis}_split", f"{axis}_part"
+
+
+def with_part(schedule: Schedule, sizes: Sizes, split: str, part: str) -> Schedule | None:
+    """A schedule with the length of a part, of whole tiles and about as long as in `sizes`; None where a block has
+    several parts, or does not walk its own."""
+    tile = schedule.loops.get(part, 0)
+    if not tile or dict(schedule.grid).get(split, 1) != 1:
+        return None
+    return replace(schedule, part=-(-sizes[part] // tile) * tile)
+
+
+def with_parts_at(schedule: Schedule, block: BlockGraph) -> Schedule:
+    """The schedule of a kernel that stores parts, with parts as long as the block graph's sizes say now."""
+    if not schedule.part:
+        return schedule
+    stored = {tensor.axes[0] for tensor in block.outputs if tensor.axes}  # what is handed over has `split` first
+    pairs = (pair for tensor in block.inputs for dim in tensor.dims for pair in pairwise(dim))
+    own = (pair for pair in pairs if pair[0] in stored and pair[1] in schedule.loops)
+    return next((one for pair in own if (one := with_part(schedule, block.sizes, *pair)) is not None), schedule)
 
 
 def parts_of(block: BlockGraph, program: TensorProgram, varying: Collection[str] | None = None) -> Parts | None:

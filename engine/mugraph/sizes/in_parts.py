@@ -10,8 +10,8 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.parts import Parts
 from mugraph.ir.transforms.resizing import resize_block
 from mugraph.search.schedules.cost import estimate_us
-from mugraph.search.schedules.sizes import ScheduleLimits, schedules
-from mugraph.search.schedules.varying_parts import LEAST, with_part
+from mugraph.search.schedules.sizes import ScheduleLimits
+from mugraph.search.schedules.varying_parts import LEAST, of_part
 from mugraph.targets import Target
 
 LENGTHS = 3
@@ -31,7 +31,10 @@ Look = tuple[float, BlockGraph]
 
 
 def looks(
-    block: BlockGraph, later: Sequence[tuple[BlockGraph, Schedule]], parts: Parts, sizes: Mapping[str, int],
+    block: BlockGraph,
+    later: Sequence[tuple[BlockGraph, Schedule]],
+    parts: Parts,
+    sizes: Mapping[str, int],
     target: Target,
 ) -> list[Look]:
     """The first kernel at the program's sizes with parts of each length, best first. later: the kernels that join the
@@ -40,7 +43,7 @@ def looks(
     found = [
         (best[0].estimate_us + _joined_us(one, later, parts, target), one)
         for one in made
-        if (best := schedules(one, target, _FEW))
+        if (best := of_part(one, parts.split, parts.part, target, _FEW))
     ]
     return sorted(found, key=lambda look: look[0])
 
@@ -53,10 +56,8 @@ def first_kernels(
     every: list[Candidate] = []
     for _, block in looked[:LENGTHS]:
         joined_us = _joined_us(block, later, parts, target)
-        for one in schedules(block, target):
-            schedule = with_part(one.schedule, block.sizes, parts.split, parts.part)
-            if schedule is not None:
-                every.append(replace(one, schedule=schedule, estimate_us=one.estimate_us + joined_us))
+        made = of_part(block, parts.split, parts.part, target)
+        every += [replace(one, estimate_us=one.estimate_us + joined_us) for one in made]
     return sorted(every, key=lambda one: one.estimate_us)
 
 
@@ -70,9 +71,7 @@ def _in(block: BlockGraph, parts: Parts, sizes: Mapping[str, int], length: int) 
     return resize_block(block, {axis: every.get(axis, n) for axis, n in block.sizes.items()}, every.keys())
 
 
-def _joined_us(
-    first: BlockGraph, later: Sequence[tuple[BlockGraph, Schedule]], parts: Parts, target: Target
-) -> float:
+def _joined_us(first: BlockGraph, later: Sequence[tuple[BlockGraph, Schedule]], parts: Parts, target: Target) -> float:
     """Of the kernels that join the parts."""
     total = 0.0
     for block, schedule in later:

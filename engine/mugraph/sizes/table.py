@@ -303,7 +303,10 @@ class SizeTable:
         if key not in self._found:
             self._found[key] = first_kernels(self._looks(block, later, parts, step), later, parts, self.target)
             self._kept.append(block)
-        alike = [one for one in self._found[key] if _kind(one.schedule, parts.split) == _kind(own, parts.split)]
+        varying = {*self.program.least, parts.split, parts.part}
+        fixed = {axis: size for axis, size in block.sizes.items() if axis not in varying}
+        kind = _kind(own, parts.split, fixed)
+        alike = [one for one in self._found[key] if _kind(one.schedule, parts.split, fixed) == kind]
         return [replace(one, schedule=_in_order(one.schedule, own)) for one in alike[:TRIED]]
 
     def _looks(self, block: BlockGraph, later: Kernels, parts: Parts, step: int) -> list[Look]:
@@ -340,9 +343,17 @@ class SizeTable:
         return [replace(one, schedule=_in_order(one.schedule, own)) for one in alike[:TRIED]]
 
 
-def _kind(schedule: Schedule, split: str = "") -> object:
-    """Properties of a schedule that its kernel's text depends on. split: an axis of the grid, whatever is said of it"""
-    return schedule.swap, frozenset(axis for axis, _ in schedule.grid if axis != split), frozenset(schedule.loops)
+def _kind(schedule: Schedule, split: str = "", fixed: Mapping[str, int] | None = None) -> object:
+    """Properties of a schedule that its kernel's text depends on. split: an axis of the grid, whatever is said of it.
+    fixed: sizes that are the same in all launches: a tile that holds all of one is written otherwise"""
+    tiles = {**dict(schedule.grid), **schedule.loops}
+    whole = frozenset(axis for axis, size in (fixed or {}).items() if tiles.get(axis, 0) >= size)
+    return (
+        schedule.swap,
+        frozenset(axis for axis, _ in schedule.grid if axis != split),
+        frozenset(schedule.loops),
+        whole,
+    )
 
 
 def _in_order(schedule: Schedule, own: Schedule) -> Schedule:

@@ -51,7 +51,12 @@ PARTS = one("attention in parts", "kv", rows=True)
         (KEYS, (("range(0, KV, BLOCK_KV)", "range(0, KV, BLOCK_KV // 2)"),), "order", "twice"),
         (PARTS, (("triton.cdiv(kv, kv_part)", "max(1, kv // kv_part)"),), "unwritten", "of key along kv with kv ="),
         (PARTS, (("PART_KV, KV)", "PART_KV, KV // 5 * 5 + 1)"),), "unwritten", "not every element of key along kv"),
-        (PARTS, (("offs_kv_split < KV_SPLIT", "offs_kv_split <= KV_SPLIT"),), "bounds", "attention_combine_kernel reads outside"),
+        (
+            PARTS,
+            (("offs_kv_split < KV_SPLIT", "offs_kv_split <= KV_SPLIT"),),
+            "bounds",
+            "attention_combine_kernel reads outside",
+        ),
         (PARTS, (("offs_kv_split < KV_SPLIT", "offs_kv_split < KV_SPLIT - 1"),), "unwritten", "along kv_split"),
         (PARTS, (("BLOCK_KV_SPLIT=64", "BLOCK_KV_SPLIT=1"),), "unwritten", "along kv_split with kv = 17"),
         (PARTS, (("range(pid_kv_split * PART_KV", "range(pid_kv_split * (PART_KV // 2)"),), "order", "twice"),

@@ -103,9 +103,7 @@ def widen(plan: Plan, dims: Iterable[Dim]) -> dict[str, AxisPlan]:
         if missing <= 1:
             continue
         block = first.block * missing
-        if first.split:
-            widened[first.name] = replace(first, block=block)
-        elif first.role is Role.WHOLE:
+        if first.split or first.role is Role.WHOLE:
             widened[first.name] = replace(first, block=block)
         elif first.dynamic and first.role is Role.GRID:
             widened[first.name] = replace(first, block=block, count=-(-first.size // block))

@@ -15,7 +15,7 @@ from mugraph.search.schedules.diverse import diverse
 from mugraph.search.schedules.moments import moments_cuts
 from mugraph.search.schedules.sizes import ScheduleLimits, best, looks, schedules
 from mugraph.search.schedules.splits import cuts
-from mugraph.search.schedules.varying_parts import OfAnySize, chosen_parts
+from mugraph.search.schedules.varying_parts import OfAnySize, of_part, parts_in
 from mugraph.search.topologies.limits import never
 from mugraph.targets import Target
 
@@ -94,8 +94,9 @@ def split_candidates(
     for first, then in pairs:
         if over():
             break
-        made = schedules(first, target, limits)
-        found += [with_then(candidate, then) for candidate in chosen_parts(made, varying)]
+        parts = parts_in(first, varying)
+        made = schedules(first, target, limits) if parts is None else of_part(first, *parts, target, limits)
+        found += [with_then(candidate, then) for candidate in made]
     return sorted(found, key=lambda candidate: candidate.estimate_us)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
+from mugraph.ir.parts import parts_names
 from mugraph.ir.placement import varying
 from mugraph.kinds import accumulator, kind_named
 from mugraph.search.schedules.cutting import above, in_parts, in_parts_of, kernel, order_in_memory, unfinished
@@ -89,11 +90,6 @@ def cuts(block: BlockGraph) -> list[Cut]:
     """One for each loop that can be split: its accumulators stand in no other loop, no value of the loop uses one of
     them (that would be a second pass), and nothing after the loop has its axis."""
     return [cut for axis in block.loop_axes if (cut := _cut(block, axis)) is not None]
-
-
-def parts_names(axis: str) -> tuple[str, str]:
-    """What the two axes are called that an axis becomes: which part, and the place in it."""
-    return f"{axis}_split", f"{axis}_part"
 
 
 def part_counts(size: int, most: int = 64, least: int = 16) -> list[int]:

@@ -6,13 +6,19 @@ a launch has; at smaller sizes it has as many, or fewer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from mugraph.ir.block import BlockGraph, Candidate, Schedule
-from mugraph.search.schedules.splits import Cut, part_counts, parts_names
+from mugraph.ir.block import BlockGraph, Candidate
+from mugraph.ir.parts import parts_names, with_part
+from mugraph.ir.transforms.resizing import resize_block
+from mugraph.search.schedules.cost import estimate_us
+from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
+from mugraph.search.schedules.splits import Cut, part_counts
+from mugraph.search.schedules.tiles import Shape
+from mugraph.targets import Target
 
-LEAST = 16
+LEAST = 32
 """Elements of a part."""
 MOST = 64
 """Parts, where their number has to divide a size."""
@@ -38,20 +44,28 @@ class OfAnySize:
         return [self.cut.at(count)]
 
 
-def chosen_parts(candidates: Iterable[Candidate], varying: Collection[str]) -> list[Candidate]:
-    """The candidates; of a split of an axis that varies those that have one part in each block, with its length."""
-    found: list[Candidate] = []
-    for one in candidates:
-        names = next((two for two in map(parts_names, varying) if two[1] in one.block.sizes), None)
-        schedule = one.schedule if names is None else with_part(one.schedule, one.block.sizes, *names)
-        found += [replace(one, schedule=schedule)] if schedule is not None else []
-    return found
+def parts_in(block: BlockGraph, varying: Collection[str]) -> tuple[str, str] | None:
+    """The two axes that a first kernel has in place of one that varies."""
+    return next((two for two in map(parts_names, varying) if two[1] in block.sizes), None)
 
 
-def with_part(schedule: Schedule, sizes: Mapping[str, int], split: str, part: str) -> Schedule | None:
-    """A schedule of a first kernel with the length of a part, of whole tiles; None where a block has several parts, or
-    does not walk its own."""
-    tile = schedule.loops.get(part, 0)
-    if not tile or dict(schedule.grid).get(split, 1) != 1:
-        return None
-    return replace(schedule, part=-(-sizes[part] // tile) * tile)
+def of_part(
+    block: BlockGraph, split: str, part: str, target: Target, limits: ScheduleLimits | None = None
+) -> list[Candidate]:
+    """Schedules of a first kernel, best first: those that walk a part in several tiles, and those whose tile is a part
+    (which a loop has no reason for where it is all of an axis: they are the tiles of a part that is twice as long)."""
+    limits, size = limits or ScheduleLimits(), block.sizes[part]
+    found = schedules(block, target, limits)
+    longer = resize_block(block, {**block.sizes, part: 2 * size}, {part})
+    shape = Shape(block)
+    for one in schedules(longer, target, limits):
+        if one.schedule.loops.get(part) != size:
+            continue
+        used = fits(shape, one.schedule, target, limits)
+        if used:
+            found.append(Candidate(block, one.schedule, estimate_us(shape, one.schedule, target, used)))
+    made = ((one, with_part(one.schedule, block.sizes, split, part)) for one in found)
+    return sorted(
+        (replace(one, schedule=schedule) for one, schedule in made if schedule is not None),
+        key=lambda one: one.estimate_us,
+    )
