@@ -243,3 +243,28 @@ def test_both_lengths_vary(tmp_path: Path) -> None:
     assert text.proved_sizes.keys() == found.program.least.keys()
     sizes = [(1, 1), (1, 1000), (17, 33), (32, 1024), (5, 129)]
     run(RUN_BOTH.format(folder=str(tmp_path), sizes=sizes), source, tmp_path)
+
+
+JOINED = """\
+import torch
+import torch.nn.functional as F
+
+
+# mugraph: s=1..1023, c=f16[1, 2, s, 32], q=f16[1, 8, 1, 32], k=f16[1, 2, 1, 32], p=f16[1, 2, s, 32], v=f16[1, 2, 1, 32]
+def step(q, k, v, c, p):
+    keys = torch.cat((c, k), dim=2)
+    values = torch.cat((p, v), dim=2)
+    return F.scaled_dot_product_attention(q, keys, values, enable_gqa=True)
+"""
+
+
+def test_attention_over_keys_that_are_joined_is_split(tmp_path: Path) -> None:
+    """PyTorch joins a cache and what is new; the grouped attention over both is one kernel for all lengths."""
+    found = made_of(JOINED, tmp_path)
+    sizes = {found.program.sizes[axis] for axis in found.program.least}
+    assert sizes == {1024}
+    source = found.table.source(found.kernels)
+    assert source.kernels[0].divided
+    text = text_checked(found.program, source, found.kernels)
+    assert text.passed, text.reason
+    assert text.proved_sizes == {found.axis: (2, 1024)}
