@@ -18,13 +18,13 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
 from mugraph.ir.library import library_call
 from mugraph.ir.masks import empties
-from mugraph.ir.parts import Parts, parts_of, sizes_in_parts
+from mugraph.ir.parts import parts_of, sizes_in_parts
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us
 from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
 from mugraph.search.schedules.tiles import Shape
-from mugraph.sizes.in_parts import Look, first_kernels, looks
+from mugraph.sizes.in_parts import PartSchedules, in_order, kind_of
 from mugraph.targets import Target
 from mugraph.verification.verdict import Verdict
 
@@ -161,9 +161,12 @@ class SizeTable:
     target: Target
     outputs: Sequence[str]
     _found: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict[tuple[int, int], list[Candidate]])
-    _looked: dict[tuple[int, int], list[Look]] = field(default_factory=dict[tuple[int, int], list[Look]])
     _plain: dict[int, float] = field(default_factory=dict[int, float])
     _kept: list[BlockGraph] = field(default_factory=list[BlockGraph])
+    _parts: PartSchedules = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._parts = PartSchedules(self.program.least, self.target)
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -230,7 +233,9 @@ class SizeTable:
         """Schedules of kernel `number` at a step under which its text stays, best first by estimate (microseconds)."""
         parts = parts_of(kernels[number][0], self.program)
         if parts is not None:
-            made = self._in_parts(kernels[number], kernels[number + 1 :], parts, step)
+            sizes = sizes_at(self.program, step)
+            alike = self._parts.alike(*kernels[number], kernels[number + 1 :], parts, sizes)
+            made = [replace(one, schedule=in_order(one.schedule, kernels[number][1])) for one in alike[:TRIED]]
             return self._launches(kernels, whole, number, step, made)
         found = self._choices(kernels, whole, number, step, step)
         # An axis of one element has no tiles to choose from; those for two serve one as well.
@@ -286,35 +291,12 @@ class SizeTable:
             parts = parts_of(kernel.block, self.program)
             if parts is not None and kernel.schedule.part:
                 later = [(one.block, one.schedule) for one in kernels[number + 1 :]]
-                looked = self._looks(kernel.block, later, parts, step)
+                looked = self._parts.looks(kernel.block, later, parts, sizes_at(self.program, step))
                 joined.add(parts.split)
                 total += looked[0][0] if looked else inf
             elif joined.isdisjoint(kernel.block.sizes):
                 total += self._best_us(kernel, step)
         return total
-
-    def _in_parts(
-        self, kernel: tuple[BlockGraph, Schedule], later: Kernels, parts: Parts, step: int
-    ) -> list[Candidate]:
-        """The best schedules of a kernel that splits a reduction, with how long a part is; estimates are of it and of
-        what joins the parts."""
-        block, own = kernel
-        key = (id(block), step)
-        if key not in self._found:
-            self._found[key] = first_kernels(self._looks(block, later, parts, step), later, parts, self.target)
-            self._kept.append(block)
-        varying = {*self.program.least, parts.split, parts.part}
-        fixed = {axis: size for axis, size in block.sizes.items() if axis not in varying}
-        kind = _kind(own, parts.split, fixed)
-        alike = [one for one in self._found[key] if _kind(one.schedule, parts.split, fixed) == kind]
-        return [replace(one, schedule=_in_order(one.schedule, own)) for one in alike[:TRIED]]
-
-    def _looks(self, block: BlockGraph, later: Kernels, parts: Parts, step: int) -> list[Look]:
-        key = (id(block), step)
-        if key not in self._looked:
-            self._looked[key] = looks(block, later, parts, sizes_at(self.program, step), self.target)
-            self._kept.append(block)
-        return self._looked[key]
 
     def _best_us(self, kernel: Candidate, step: int) -> float:
         """The best estimate of one kernel of a candidate, without those that follow it."""
@@ -339,27 +321,8 @@ class SizeTable:
         if key not in self._found:
             self._found[key] = schedules(self._at(block, step), self.target)
             self._kept.append(block)
-        alike = [one for one in self._found[key] if _kind(one.schedule) == _kind(own)]
-        return [replace(one, schedule=_in_order(one.schedule, own)) for one in alike[:TRIED]]
-
-
-def _kind(schedule: Schedule, split: str = "", fixed: Mapping[str, int] | None = None) -> object:
-    """Properties of a schedule that its kernel's text depends on. split: an axis of the grid, whatever is said of it.
-    fixed: sizes that are the same in all launches: a tile that holds all of one is written otherwise"""
-    tiles = {**dict(schedule.grid), **schedule.loops}
-    whole = frozenset(axis for axis, size in (fixed or {}).items() if tiles.get(axis, 0) >= size)
-    return (
-        schedule.swap,
-        frozenset(axis for axis, _ in schedule.grid if axis != split),
-        frozenset(schedule.loops),
-        whole,
-    )
-
-
-def _in_order(schedule: Schedule, own: Schedule) -> Schedule:
-    """The schedule, with its grid axes on the same dimensions as those of `own`."""
-    tiles = dict(schedule.grid)
-    return replace(schedule, grid=tuple((axis, tiles.get(axis, tile)) for axis, tile in own.grid))
+        alike = [one for one in self._found[key] if kind_of(one.schedule) == kind_of(own)]
+        return [replace(one, schedule=in_order(one.schedule, own)) for one in alike[:TRIED]]
 
 
 def merged(rows: Sequence[Launch]) -> tuple[Launch, ...]:
