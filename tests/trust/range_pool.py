@@ -23,6 +23,7 @@ seen there."""
 FEW = 17
 IN_PARTS = {"attention in parts": "kv", "norm in parts": "h"}
 """Kernels with a reduction in parts, as long as the launch chooses, and the axis."""
+MASKED_IN_PARTS = {"looking back in parts": "kv"}
 WITH_ROWS = ("gemm_chain_tails", "rms_norm_linear_tail", "attention_tail", "scaled_linear", *IN_PARTS)
 """That are lowered with a schedule for few rows and others for many."""
 
@@ -39,6 +40,7 @@ PAIRS = (
     ("from the first", "q", "kv"),
     ("a window", "q", "kv"),
     ("attention in parts", "kv", "q"),
+    ("looking back in parts", "q", "kv"),
 )
 """Kernels with two axes that have ranges of their own: each is 1..41."""
 
@@ -64,7 +66,7 @@ class Ranged:
 def _kernels(name: str) -> tuple[BlockGraph, list[tuple[BlockGraph, Schedule]]]:
     if name in MASKED:
         return MASKED[name], [(MASKED[name], Schedule(grid=(("q", 16), ("b", 1)), loops={"kv": 16}))]
-    if name in IN_PARTS:
+    if name in IN_PARTS or name in MASKED_IN_PARTS:
         return _in_parts(name)
     if name.startswith("split "):
         block, kernels = splits.CASES[name.removeprefix("split ")]
@@ -78,10 +80,11 @@ def _in_parts(name: str) -> tuple[BlockGraph, list[tuple[BlockGraph, Schedule]]]
         block = graphs.rms_norm_linear(3, LARGEST, 40)
         first, second = Schedule((("n", 16), ("h_split", 1)), {"h_part": 16}, part=16), Schedule((("n", 16),))
     else:
-        block = graphs.attention(2, 20, LARGEST, 24)
+        masked = name == "looking back in parts"
+        block = MASKED["looking back"] if masked else graphs.attention(2, 20, LARGEST, 24)
         first = Schedule((("q", 16), ("kv_split", 1), ("b", 1)), {"kv_part": 16}, part=16)
         second = Schedule((("q", 4), ("b", 1)))
-    return block, splits.split(block, IN_PARTS[name], LARGEST, first, second)
+    return block, splits.split(block, (IN_PARTS | MASKED_IN_PARTS)[name], LARGEST, first, second)
 
 
 @cache

@@ -30,8 +30,6 @@ def check_dynamic(block: BlockGraph, program: TensorProgram | None, schedule: Sc
     if schedule is not None and parts is not None:
         if parts.part not in block.loop_axes:
             raise Rejected(f"a part of axis {parts.axis}, whose size varies, would be held as a whole.")
-        if any({parts.split, parts.part} & {*op.rows, *op.columns} for op in block.ops):
-            raise Rejected(f"places along axis {parts.axis}, which is in parts whose number varies, are told apart.")
         block, _ = undivided(block, schedule, parts)
     known = {tensor.name: tensor for tensor in (*program.tensors, *program.outputs.values())}
     for tensor in block.tensors:

@@ -299,11 +299,13 @@ class SizeTable:
         return total
 
     def _best_us(self, kernel: Candidate, step: int) -> float:
-        """The best estimate of one kernel of a candidate, without those that follow it."""
+        """The best estimate of one kernel of a candidate, without those that follow it. A launch of a size without a
+        schedule takes that for the next larger one."""
         if kernel.schedule.library:
             call = library_call(self._at(kernel.block, step))
             return estimate_call_us(call, self.target) if call is not None else inf
-        found = self._candidates(kernel.block, kernel.schedule, step)
+        larger = (self._candidates(kernel.block, kernel.schedule, one) for one in self.steps if one >= step)
+        found = next(filter(None, larger), [])
         own = kernel.estimate_us
         if kernel.then is not None:
             own -= kernel.then.estimate_us

@@ -68,11 +68,6 @@ class Cut:
         looped, second = self.at(count)
         return [(looped, second), (self.at(count, looped=False)[0], second)]
 
-    @property
-    def tells_places_apart(self) -> bool:
-        """Does it ask where along the axis an element is, as a mask does?"""
-        return any({self.split, self.part} & {*op.rows, *op.columns} for op in self.first[0])
-
     def counts(self, most: int) -> list[int]:
         """Numbers of parts worth a look: as many as give a device blocks enough; where there are no products a part
         needs little, and there are up to `most`."""

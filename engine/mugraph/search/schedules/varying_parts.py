@@ -35,8 +35,6 @@ class OfAnySize:
         return self.cut.axis
 
     def counts(self, most: int) -> list[int]:
-        if self.cut.tells_places_apart:
-            return []
         size = self.cut.block.sizes[self.axis]
         return part_counts(size) or [n for n in range(2, MOST + 1) if size % n == 0 and size // n >= LEAST][-1:]
 
