@@ -305,7 +305,7 @@ class SizeTable:
             call = library_call(self._at(kernel.block, step))
             return estimate_call_us(call, self.target) if call is not None else inf
         larger = (self._candidates(kernel.block, kernel.schedule, one) for one in self.steps if one >= step)
-        found = next(filter(None, larger), [])
+        found = next((one for one in larger if one), None) or list[Candidate]()
         own = kernel.estimate_us
         if kernel.then is not None:
             own -= kernel.then.estimate_us
