@@ -47,6 +47,8 @@ def mutants(
             found.setdefault(place, []).append(Mutant(place, f"{what}: {said}", changed))
     for what, changed in _rows(text):
         found.setdefault("rows", []).append(Mutant("rows", what, changed))
+    for what, changed in _parts(text):
+        found.setdefault("parts", []).append(Mutant("parts", what, changed))
     return found
 
 
@@ -124,3 +126,60 @@ def _rows(text: str) -> Iterator[tuple[str, str]]:
             if isinstance(value, ast.Constant) and isinstance(value.value, int) and value.value * factor >= 1:
                 value.value = int(value.value * factor)
                 yield f"{numbers(module)[at].arg} = {value.value} in one schedule", ast.unparse(module)
+
+
+_COUNT = ("{0} + 1", "{0} - 1", "max(1, {0} - 1)", "max(1, {0} // 2)", "2 * {0}")
+_LENGTH = ("{0} + 1", "{0} - 1", "{0} + 16", "{0} // 2", "2 * {0}")
+
+
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    """How many parts of an axis there are, how long one is, where it ends, and how many of them are joined."""
+    counts = list(_counts(ast.parse(text)))
+    for at in range(len(list(_part_sites(ast.parse(text), counts)))):
+        site = list(_part_sites(ast.parse(text), counts))[at]
+        for form in site[3]:
+            module = ast.parse(text)
+            parent, field, index, _ = list(_part_sites(module, counts))[at]
+            value = getattr(parent, field) if index is None else getattr(parent, field)[index]
+            new = ast.parse(form.format(ast.unparse(value)), mode="eval").body
+            if index is None:
+                setattr(parent, field, new)
+            else:
+                getattr(parent, field)[index] = new
+            yield f"{ast.unparse(value)} is {ast.unparse(new)}", ast.unparse(ast.fix_missing_locations(module))
+
+
+_Part = tuple[ast.AST, str, int | None, tuple[str, ...]]
+
+
+def _counts(module: ast.Module) -> Iterator[str]:
+    """Variables of a launcher that say how many parts there are."""
+    for node in ast.walk(module):
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Call(func)) if ast.unparse(func) == "triton.cdiv":
+                yield name
+            case _:
+                pass
+
+
+def _part_sites(module: ast.Module, counts: Sequence[str]) -> Iterator[_Part]:
+    for parent in ast.walk(module):
+        for field, value in ast.iter_fields(parent):
+            for index, one in list(enumerate(value)) if isinstance(value, list) else [(None, value)]:
+                match one:
+                    case ast.Call(func) if ast.unparse(func) == "triton.cdiv" and isinstance(parent, ast.Assign):
+                        yield parent, field, index, _COUNT
+                    case ast.Name(name, ast.Load()) if name in counts:
+                        yield parent, field, index, _COUNT
+                    case ast.Name(name, ast.Load()) if name.startswith("PART_"):
+                        yield parent, field, index, _LENGTH
+                    case ast.Constant(int()) if isinstance(parent, ast.keyword) and "PART_" in (parent.arg or ""):
+                        yield parent, field, index, _LENGTH
+                    case ast.Constant(int()) if isinstance(parent, ast.Assign) and _names_a_part(parent):
+                        yield parent, field, index, _LENGTH
+                    case _:
+                        pass
+
+
+def _names_a_part(line: ast.Assign) -> bool:
+    return isinstance(line.targets[0], ast.Name) and line.targets[0].id.endswith("_part")

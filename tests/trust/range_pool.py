@@ -21,7 +21,10 @@ LARGEST = 41
 """The range is 1..41, and 1, 21 and 41 are tested: what depends on the rest of a division by 2, 4, 5, 10 or 20 is not
 seen there."""
 FEW = 17
-WITH_ROWS = ("gemm_chain_tails", "rms_norm_linear_tail", "attention_tail", "scaled_linear")
+IN_PARTS = {"attention in parts": "kv", "norm in parts": "h"}
+"""Kernels with a reduction in parts, as long as the launch chooses, and the axis."""
+MASKED_IN_PARTS = {"looking back in parts": "kv"}
+WITH_ROWS = ("gemm_chain_tails", "rms_norm_linear_tail", "attention_tail", "scaled_linear", *IN_PARTS)
 """That are lowered with a schedule for few rows and others for many."""
 
 
@@ -36,6 +39,8 @@ PAIRS = (
     ("looking back", "q", "kv"),
     ("from the first", "q", "kv"),
     ("a window", "q", "kv"),
+    ("attention in parts", "kv", "q"),
+    ("looking back in parts", "q", "kv"),
 )
 """Kernels with two axes that have ranges of their own: each is 1..41."""
 
@@ -61,10 +66,25 @@ class Ranged:
 def _kernels(name: str) -> tuple[BlockGraph, list[tuple[BlockGraph, Schedule]]]:
     if name in MASKED:
         return MASKED[name], [(MASKED[name], Schedule(grid=(("q", 16), ("b", 1)), loops={"kv": 16}))]
+    if name in IN_PARTS or name in MASKED_IN_PARTS:
+        return _in_parts(name)
     if name.startswith("split "):
         block, kernels = splits.CASES[name.removeprefix("split ")]
         return block, list(kernels)
     return CASES[name][0], [CASES[name]]
+
+
+def _in_parts(name: str) -> tuple[BlockGraph, list[tuple[BlockGraph, Schedule]]]:
+    """As many parts as elements, at most: the launch has fewer."""
+    if name == "norm in parts":
+        block = graphs.rms_norm_linear(3, LARGEST, 40)
+        first, second = Schedule((("n", 16), ("h_split", 1)), {"h_part": 16}, part=16), Schedule((("n", 16),))
+    else:
+        masked = name == "looking back in parts"
+        block = MASKED["looking back"] if masked else graphs.attention(2, 20, LARGEST, 24)
+        first = Schedule((("q", 16), ("kv_split", 1), ("b", 1)), {"kv_part": 16}, part=16)
+        second = Schedule((("q", 4), ("b", 1)))
+    return block, splits.split(block, (IN_PARTS | MASKED_IN_PARTS)[name], LARGEST, first, second)
 
 
 @cache
@@ -89,12 +109,14 @@ def ranged(name: str, axis: str, *others: str, rows: bool = False) -> Ranged | N
 
 
 def _rows(own: Schedule, axis: str) -> list[tuple[int, Schedule]]:
-    """Larger tiles for larger sizes."""
+    """Larger tiles for larger sizes, or parts that are longer."""
+    if own.part:
+        return [(FEW, own), (LARGEST, replace(own, part=2 * own.part))]
     wider = replace(own, grid=tuple((one, 2 * tile if one == axis else tile) for one, tile in own.grid))
     return [(FEW, own), (LARGEST, wider)] if wider != own else []
 
 
 def names() -> list[tuple[str, str]]:
     """Kernels, each with an axis."""
-    every = [*ONE, *(f"split {name}" for name in SEVERAL)]
+    every = [*ONE, *(f"split {name}" for name in SEVERAL), *IN_PARTS]
     return [(name, axis) for name in every for axis in _kernels(name)[0].sizes]

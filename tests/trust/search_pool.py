@@ -105,7 +105,7 @@ def found_in(unit: SearchUnit) -> Iterator[Kernels]:
         limits = Limits(seconds=SECONDS)
         search = SeveralSearch(program, limits) if len(program.outputs) > 1 else Search(program, limits)
         blocks = [found.block for found in search.run()]
-        candidates = kernel_candidates(blocks, target, uncut=program.least)
+        candidates = kernel_candidates(blocks, target, varying=program.least)
         graphs = KernelGraphs(
             program, target, GraphLimits(slack=20.0), blocks=blocks, candidates=candidates, seconds=SECONDS
         )

@@ -21,8 +21,11 @@ KERNELS: list[tuple[str, tuple[str, ...], bool]] = [
     ("scaled_linear", ("m", "n"), False),
     ("looking back", ("q", "kv"), False),
     ("a window", ("q", "kv"), False),
+    ("attention in parts", ("kv",), True),
+    ("norm in parts", ("h",), True),
+    ("looking back in parts", ("q", "kv"), False),
 ]
-HIDDEN = ("size in a mask", "size in a loop", "size elsewhere", "size of a grid", "size passed on", "rows")
+HIDDEN = ("size in a mask", "size in a loop", "size elsewhere", "size of a grid", "size passed on", "rows", "parts")
 """Kinds, most of which are right at the tested sizes."""
 
 

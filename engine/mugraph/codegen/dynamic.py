@@ -8,11 +8,12 @@ from math import prod
 from mugraph.codegen.arguments import argument_lines
 from mugraph.codegen.tile.axes import Plan
 from mugraph.codegen.tile.index import Grid
-from mugraph.ir.block import BlockGraph
+from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
 from mugraph.ir.masks import may_vary
 from mugraph.ir.names import Scope
 from mugraph.ir.ops import Kind
+from mugraph.ir.parts import parts_of, undivided
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 
@@ -20,10 +21,16 @@ EARLY = "launch_pdl=True"
 """The option of a launch that may begin before the kernel before it has ended."""
 
 
-def check_dynamic(block: BlockGraph, program: TensorProgram | None) -> None:
-    """Raises Rejected for a kernel that needs a dynamic axis of the program to be of one size."""
+def check_dynamic(block: BlockGraph, program: TensorProgram | None, schedule: Schedule | None = None) -> None:
+    """Raises Rejected for a kernel that needs a dynamic axis of the program to be of one size. schedule: says whether
+    parts of one are as long as a launch chooses"""
     if program is None or not program.least:
         return
+    parts = parts_of(block, program) if schedule is not None and schedule.part else None
+    if schedule is not None and parts is not None:
+        if parts.part not in block.loop_axes:
+            raise Rejected(f"a part of axis {parts.axis}, whose size varies, would be held as a whole.")
+        block, _ = undivided(block, schedule, parts)
     known = {tensor.name: tensor for tensor in (*program.tensors, *program.outputs.values())}
     for tensor in block.tensors:
         if tensor.name in known:
@@ -135,6 +142,24 @@ def shape_text(tensor: Tensor, sizes: Mapping[str, int], names: Mapping[str, str
         factors = [names[axis] for axis in dim if axis in names]
         dims.append(" * ".join([*factors, *([str(fixed)] if fixed > 1 or not factors else [])]))
     return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
+
+
+def part_lines(kernel: KernelSource, axis: str, sizes: Mapping[str, str], scope: Scope) -> tuple[list[str], str]:
+    """Lines that choose the parts of a divided axis by its size, and the variable that says how many there are."""
+    count = scope.unique(kernel.divided[axis])
+    rows: list[Launch] = []
+    for launch in kernel.launches:
+        if rows and rows[-1].part == launch.part:
+            rows.pop()
+        rows.append(launch)
+    if len(rows) == 1:
+        return [f"{count} = triton.cdiv({sizes[axis]}, {rows[0].part})"], count
+    part, lines = scope.unique(f"{axis}_part"), list[str]()
+    for number, row in enumerate(rows):
+        word = "if" if number == 0 else "elif"
+        lines.append(f"{word} {sizes[kernel.by]} <= {row.largest}:" if number < len(rows) - 1 else "else:")
+        lines.append(f"    {part} = {row.part}")
+    return [*lines, f"{count} = triton.cdiv({sizes[axis]}, {part})"], count
 
 
 def launch_lines(kernel: KernelSource, called: Mapping[str, str], sizes: Mapping[str, str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from mugraph.codegen.arguments import argument_lines
-from mugraph.codegen.dynamic import EARLY, launch_lines, shape_text, size_lines
+from mugraph.codegen.dynamic import EARLY, launch_lines, part_lines, shape_text, size_lines
 from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import RESERVED, Scope
@@ -36,7 +36,8 @@ def launcher_text(name: str, kernels: Sequence[KernelSource], kept: Collection[s
     inputs, outputs = borders(kernels, kept)
     if not inputs:
         raise Rejected("the kernel has no inputs.")
-    least = {axis: size for kernel in kernels for axis, size in kernel.least.items()}
+    counted = {split for kernel in kernels for split in kernel.divided.values()}
+    least = {axis: size for kernel in kernels for axis, size in kernel.least.items() if axis not in counted}
     scope = Scope({*RESERVED, *(("grid", "schedule") if least else ())})
     called = {tensor.name: scope.unique(tensor.name) for tensor in inputs}
     made = [(kernel, tensor) for kernel in kernels for tensor in kernel.outputs]
@@ -46,6 +47,10 @@ def launcher_text(name: str, kernels: Sequence[KernelSource], kept: Collection[s
     known = {axis: size for kernel in kernels for axis, size in kernel.sizes.items()}
     read, sizes = size_lines(inputs, called, known, least, scope)
     lines += [f"    {line}" for line in read]
+    for kernel in kernels:
+        for axis, split in kernel.divided.items():
+            chosen, sizes[split] = part_lines(kernel, axis, sizes, scope)
+            lines += [f"    {line}" for line in chosen]
     for kernel, tensor in made:
         if kernel.library is not None and kernel.library.allocates:
             continue

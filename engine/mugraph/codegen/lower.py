@@ -21,6 +21,7 @@ from mugraph.codegen.tile.tiled import tile_graph
 from mugraph.ir.block import TF32, BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.ir.library import library_call
+from mugraph.ir.parts import parts_of, undivided
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import contiguous_strides
 from mugraph.search.topologies.softmax import is_shift_invariant
@@ -41,8 +42,8 @@ def lower_kernels(
     outputs: tensors that are returned though a later kernel reads them
     program: what they compute; the sizes of its dynamic axes (`least`) are arguments of the launch
     """
-    for block, _ in kernels:
-        check_dynamic(block, program)
+    for block, schedule in kernels:
+        check_dynamic(block, program, schedule)
     least: Mapping[str, int] = program.least if program is not None else {}
     parts: list[KernelSource] = []
     handed = Unfinished()
@@ -50,19 +51,27 @@ def lower_kernels(
         if schedule.library:
             parts.append(_library(block, handed, least))
             continue
+        cut = parts_of(block, program) if program is not None and schedule.part else None
+        written, tiles, divided = block, schedule, dict[str, str]()
+        if cut is not None:
+            written, tiles = undivided(block, schedule, cut)
+            divided, least = {cut.axis: cut.split}, {**least, cut.split: 1}
         read_later = {tensor.name for other, _ in kernels[number + 1 :] for tensor in other.inputs}
         parts.append(
             lower(
-                block,
-                schedule,
+                written,
+                tiles,
                 target=target,
                 finishes=handed,
                 unfinished=not read_later.isdisjoint(tensor.name for tensor in block.outputs),
                 least=least,
+                divided=divided,
                 leading=program.leading if program is not None else (),
                 may_overflow=program is not None and not is_shift_invariant(program.ops),
             )
         )
+        own = tuple(replace(launch, schedule=schedule) for launch in parts[-1].launches)
+        parts[-1] = replace(parts[-1], launches=own)
         if any(left in outputs or left not in read_later for left in parts[-1].unfinished.degrees):
             raise Rejected(f"{block.name} leaves an output of the program relative to a maximum.")
         handed = _both(handed, parts[-1].unfinished)
@@ -70,7 +79,8 @@ def lower_kernels(
         return parts[0]
     inputs, stored = borders(parts, outputs)
     sizes = {axis: size for part in parts for axis, size in part.sizes.items()}
-    dynamic = {axis: size for part in parts for axis, size in part.least.items()}
+    counted = {split for part in parts for split in part.divided.values()}
+    dynamic = {axis: size for part in parts for axis, size in part.least.items() if axis not in counted}
     jit = "\n\n\n".join(part.jit for part in parts if part.jit)
     launcher = launcher_text(parts[0].name, parts, outputs)
     whole = replace(parts[0], jit=jit, inputs=inputs, outputs=stored, sizes=sizes, launcher=launcher, least=dynamic)
@@ -113,6 +123,7 @@ def lower(
     finishes: Unfinished | None = None,
     unfinished: bool = False,
     least: Mapping[str, int] | None = None,
+    divided: Mapping[str, str] | None = None,
     leading: Collection[str] = (),
     may_overflow: bool = False,
 ) -> KernelSource:
@@ -122,13 +133,16 @@ def lower(
     finishes:   of the kernels before it, whose sums it loads
     unfinished: another kernel finishes its outputs, so they may be relative to maxima, which it stores besides
     least:      dynamic axes -> their least size: their sizes are arguments, at most what the block graph has
+    divided:    one of them whose parts are spread over the grid, as long as the schedule says -> the axis that says
+                which part
     leading:    those of them by which a launch is chosen, before the others
     may_overflow: the program has exponentials that are no softmax's
     """
     least = {axis: size for axis, size in (least or {}).items() if axis in block.sizes}
     _check(block)
+    handed = finishes or Unfinished()
     tiled = tile_graph(
-        block, schedule, finishes or Unfinished(), least, unfinished=unfinished, may_overflow=may_overflow
+        block, schedule, handed, least, unfinished=unfinished, may_overflow=may_overflow, divided=divided
     )
     block, plan = tiled.block, tiled.plan
     if target is not None:
@@ -153,7 +167,8 @@ def lower(
         num_stages=schedule.num_stages,
         launcher="",
         unfinished=tiled.left,
-        least=least,
+        least={axis: size for axis, size in least.items() if axis not in (divided or {}).values()},
+        divided=divided or {},
         arguments=jit.arguments,
         takes_tf32=schedule.precision == TF32 and any(op.tf32 for op in block.ops),
     )
@@ -163,7 +178,8 @@ def lower(
             (axis for axis in block.sizes if axis in leading), next(axis for axis in block.sizes if axis in least)
         )
         how = (schedule.num_warps, schedule.num_stages, schedule)
-        launch = Launch(block.sizes[first], grid.launch, terms, jit.constexprs, *how)
+        part = schedule.part if divided else 0
+        launch = Launch(block.sizes[first], grid.launch, terms, jit.constexprs, *how, part)
         source = replace(source, by=first, launches=(launch,))
     return replace(source, launcher=launcher_text(block.name, [source]))
 

@@ -93,6 +93,8 @@ class Schedule:
     precision: of products of float32: one number after the other, or on tensor cores, in three products of tf32 parts,
            or in six of bfloat16 parts (a choice, as all of these keep its digits); or those that the program lets be
            rounded in tf32, and others one number after the other
+    part:  elements of one part of the axis whose size varies that is split across the grid (ir/parts.py); 0 where none
+           is
     library: computed by a pre-defined kernel, one PyTorch call (ir/library), in place of a generated one: nothing
              else here is of any meaning then
     """
@@ -104,6 +106,7 @@ class Schedule:
     num_stages: int = 3
     library: bool = False
     precision: Precision = "ieee"
+    part: int = 0
 
     def tile(self, axis: str, size: int) -> int:
         """Elements of `axis` in one tile: the grid or loop tile, else all of it."""

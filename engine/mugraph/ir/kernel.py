@@ -37,6 +37,7 @@ class Launch:
     grid:       blocks along x, y, z at that size
     terms:      the same as products of numbers and `triton.cdiv({size}, tile)`, `{size}` being an axis's name in braces
     schedule:   that it was made of
+    part:       elements of one part of the axis that is divided
     """
 
     largest: int
@@ -46,6 +47,7 @@ class Launch:
     num_warps: int
     num_stages: int
     schedule: Schedule = field(compare=False)
+    part: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class KernelSource:
     library:    of a pre-defined kernel: the PyTorch call that computes it; it has no @triton.jit function then
     least:      dynamic axes, whose sizes are arguments of the launch -> the least they may be; `sizes` has the largest
     arguments:  parameters of the function that hold sizes, in order after the pointers -> their axes
+    divided:    a dynamic axis whose parts are spread over the grid -> the axis that says which part: its size, how many
+                there are, follows from a launch's `part`
     by:         the dynamic axis by whose size a launch is chosen
     launches:   of a kernel with dynamic axes: by size, the smallest first. The last one is `grid`, `constexprs`, ...
     takes_tf32: products in it are computed in TF32
@@ -88,6 +92,7 @@ class KernelSource:
     unfinished: Unfinished = field(default_factory=Unfinished)
     library: LibraryCall | None = None
     least: Mapping[str, int] = field(default_factory=dict[str, int])
+    divided: Mapping[str, str] = field(default_factory=dict[str, str])
     by: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict[str, str])
     launches: tuple[Launch, ...] = ()

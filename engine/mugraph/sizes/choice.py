@@ -93,7 +93,8 @@ def _at_step(table: SizeTable, variant: Variant, step: int) -> Variant:
     kernels = [(kernel.block, kernel.schedule) for kernel in variant.candidate.kernels]
     parts = list(variant.kernel.kernels)
     for number, part in enumerate(parts):
-        found = table.choices(kernels, variant.kernel, number, step) if part.launches else []
+        varies = bool(part.launches) and part.by in table.program.least  # not by how many parts there are
+        found = table.choices(kernels, variant.kernel, number, step) if varies else []
         if found:
             parts[number] = replace(part, launches=(found[0][1],))
     return replace(variant, kernel=table.with_parts(variant.kernel, parts))

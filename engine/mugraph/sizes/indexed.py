@@ -26,7 +26,7 @@ def indexed(program: TensorProgram, kernels: Kernels, source: KernelSource) -> V
         return found
     for (block, _), part in zip(kernels, source.kernels, strict=True):
         sizes = [row.largest for row in part.launches]
-        whole = block.sizes.get(part.by)
+        whole = block.sizes.get(part.by, program.sizes.get(part.by))
         if sizes and (sizes != sorted(set(sizes)) or sizes[-1] != whole or sizes[0] < 1):
             return Verdict(False, f"{block.name} has schedules up to the sizes {sizes}, the largest being {whole}")
     steps = {

@@ -9,11 +9,13 @@ from dataclasses import replace
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.library import library_call
+from mugraph.ir.parts import parts_of
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ranges import Point
 from mugraph.ir.region import Region, SearchUnit
 from mugraph.ir.transforms.resizing import resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us, estimate_us
+from mugraph.sizes.in_parts import sizes_with
 from mugraph.sizes.table import at_sizes
 from mugraph.sizes.timing import first_sizes
 from mugraph.targets import Target
@@ -64,22 +66,19 @@ def estimates_at(
     program:         at the size
     kernels, source: at the largest size
     """
-    total = 0.0
+    total, every = 0.0, dict(program.sizes)
     for (full, own), made in zip(kernels, source.kernels, strict=True):
-        sizes = {axis: program.sizes.get(axis, n) for axis, n in full.sizes.items()}
+        size = every.get(made.by, full.sizes.get(made.by, 0))
+        schedule = next((launch.schedule for launch in made.launches if size <= launch.largest), own)
+        parts = parts_of(full, program, made.divided)
+        if parts is not None:
+            every = sizes_with(parts, every, schedule.part)
+        sizes = {axis: every.get(axis, n) for axis, n in full.sizes.items()}
         varying = {axis for axis, n in sizes.items() if n != full.sizes[axis]}
         block = resize_block(full, sizes, varying)
         if own.library:
             call = library_call(block)
             total += estimate_call_us(call, target) if call is not None else float("inf")
         else:
-            total += estimate_us(block, _scheduled(made, block, own), target)
+            total += estimate_us(block, schedule, target)
     return total, estimate_library_us(program, target)
-
-
-def _scheduled(made: KernelSource, block: BlockGraph, own: Schedule) -> Schedule:
-    """The schedule of the launch that is for the block's size."""
-    for launch in made.launches:
-        if block.sizes[made.by] <= launch.largest:
-            return launch.schedule
-    return own

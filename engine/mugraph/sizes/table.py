@@ -18,11 +18,13 @@ from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
 from mugraph.ir.library import library_call
 from mugraph.ir.masks import empties
+from mugraph.ir.parts import parts_of, sizes_in_parts
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us
 from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
 from mugraph.search.schedules.tiles import Shape
+from mugraph.sizes.in_parts import PartSchedules, in_order, kind_of
 from mugraph.targets import Target
 from mugraph.verification.verdict import Verdict
 
@@ -130,8 +132,20 @@ def at_sizes(
         return program, list(kernels)
     varying = program.least.keys()
     small = replace(resize(program, sizes, varying), least={}, sized={})
-    made = [(resize_block(b, {a: sizes.get(a, n) for a, n in b.sizes.items()}, varying), s) for b, s in kernels]
+    every = all_sizes(program, [block for block, _ in kernels], sizes)
+    made = [(resize_block(b, {a: every.get(a, n) for a, n in b.sizes.items()}, varying), s) for b, s in kernels]
     return small, made
+
+
+def all_sizes(program: TensorProgram, blocks: Sequence[BlockGraph], sizes: Mapping[str, int]) -> dict[str, int]:
+    """Also of the axes that kernels have in place of one of the program's whose size varies (ir/parts.py)."""
+    found = dict(sizes)
+    for block in blocks:
+        parts = parts_of(block, program)
+        if parts is not None:
+            own = sizes_in_parts(block, parts, sizes)
+            found |= {axis: own[axis] for axis in (parts.split, parts.part)}
+    return found
 
 
 def words_of(program: TensorProgram, sizes: Mapping[str, int]) -> str:
@@ -149,6 +163,10 @@ class SizeTable:
     _found: dict[tuple[int, int], list[Candidate]] = field(default_factory=dict[tuple[int, int], list[Candidate]])
     _plain: dict[int, float] = field(default_factory=dict[int, float])
     _kept: list[BlockGraph] = field(default_factory=list[BlockGraph])
+    _parts: PartSchedules = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._parts = PartSchedules(self.program.least, self.target)
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -213,6 +231,12 @@ class SizeTable:
         self, kernels: Kernels, whole: KernelSource, number: int, step: int
     ) -> list[tuple[float, Launch, Schedule]]:
         """Schedules of kernel `number` at a step under which its text stays, best first by estimate (microseconds)."""
+        parts = parts_of(kernels[number][0], self.program)
+        if parts is not None:
+            sizes = sizes_at(self.program, step)
+            alike = self._parts.alike(*kernels[number], kernels[number + 1 :], parts, sizes)
+            made = [replace(one, schedule=in_order(one.schedule, kernels[number][1])) for one in alike[:TRIED]]
+            return self._launches(kernels, whole, number, step, made)
         found = self._choices(kernels, whole, number, step, step)
         # An axis of one element has no tiles to choose from; those for two serve one as well.
         return found or self._choices(kernels, whole, number, step, 2) if step == 1 else found
@@ -221,10 +245,16 @@ class SizeTable:
         self, kernels: Kernels, whole: KernelSource, number: int, step: int, at: int
     ) -> list[tuple[float, Launch, Schedule]]:
         """The choices for a step, among the schedules that are good at step `at`."""
-        block, own = kernels[number]
+        return self._launches(kernels, whole, number, step, self._candidates(*kernels[number], at))
+
+    def _launches(
+        self, kernels: Kernels, whole: KernelSource, number: int, step: int, candidates: Sequence[Candidate]
+    ) -> list[tuple[float, Launch, Schedule]]:
+        """Those of the candidates for a step under which the text of kernel `number` stays."""
+        block = kernels[number][0]
         found: list[tuple[float, Launch, Schedule]] = []
         shape, limits = Shape(block), ScheduleLimits()
-        for candidate in self._candidates(block, at, own):
+        for candidate in candidates:
             # Tiles stay as they are when the size is smaller: what a device cannot hold, or gets wrong, stays so.
             if not fits(shape, candidate.schedule, self.target, limits):
                 continue
@@ -245,7 +275,7 @@ class SizeTable:
         than PyTorch, PyTorch's time counts, because the kernel would not run."""
         total = 0.0
         for step in self.steps:
-            us = sum(self._best_us(kernel, step) for kernel in candidate.kernels)
+            us = self._kernels_us(candidate.kernels, step)
             total += log2(max(min(us, self._library_us(step)), 1e-3))
         return float(2.0 ** (total / len(self.steps)))
 
@@ -254,12 +284,28 @@ class SizeTable:
             self._plain[step] = estimate_library_us(at_step(self.program, [], step)[0], self.target)
         return self._plain[step]
 
+    def _kernels_us(self, kernels: Sequence[Candidate], step: int) -> float:
+        """The best estimates of kernels that run one after the other."""
+        total, joined = 0.0, set[str]()
+        for number, kernel in enumerate(kernels):
+            parts = parts_of(kernel.block, self.program)
+            if parts is not None and kernel.schedule.part:
+                later = [(one.block, one.schedule) for one in kernels[number + 1 :]]
+                looked = self._parts.looks(kernel.block, later, parts, sizes_at(self.program, step))
+                joined.add(parts.split)
+                total += looked[0][0] if looked else inf
+            elif joined.isdisjoint(kernel.block.sizes):
+                total += self._best_us(kernel, step)
+        return total
+
     def _best_us(self, kernel: Candidate, step: int) -> float:
-        """The best estimate of one kernel of a candidate, without those that follow it."""
+        """The best estimate of one kernel of a candidate, without those that follow it. A launch of a size without a
+        schedule takes that for the next larger one."""
         if kernel.schedule.library:
             call = library_call(self._at(kernel.block, step))
             return estimate_call_us(call, self.target) if call is not None else inf
-        found = self._candidates(kernel.block, step, kernel.schedule)
+        larger = (self._candidates(kernel.block, kernel.schedule, one) for one in self.steps if one >= step)
+        found = next((one for one in larger if one), None) or list[Candidate]()
         own = kernel.estimate_us
         if kernel.then is not None:
             own -= kernel.then.estimate_us
@@ -271,25 +317,14 @@ class SizeTable:
             block, {axis: sizes.get(axis, n) for axis, n in block.sizes.items()}, self.program.least.keys()
         )
 
-    def _candidates(self, block: BlockGraph, step: int, own: Schedule) -> list[Candidate]:
+    def _candidates(self, block: BlockGraph, own: Schedule, step: int) -> list[Candidate]:
         """The best schedules of a block graph at a step, among those of the same kind as `own` (loops, swap)."""
         key = (id(block), step)
         if key not in self._found:
             self._found[key] = schedules(self._at(block, step), self.target)
             self._kept.append(block)
-        alike = [one for one in self._found[key] if _kind(one.schedule) == _kind(own)]
-        return [replace(one, schedule=_in_order(one.schedule, own)) for one in alike[:TRIED]]
-
-
-def _kind(schedule: Schedule) -> object:
-    """Properties of a schedule that its kernel's text depends on."""
-    return schedule.swap, frozenset(axis for axis, _ in schedule.grid), frozenset(schedule.loops)
-
-
-def _in_order(schedule: Schedule, own: Schedule) -> Schedule:
-    """The schedule, with its grid axes on the same dimensions as those of `own`."""
-    tiles = dict(schedule.grid)
-    return replace(schedule, grid=tuple((axis, tiles[axis]) for axis, _ in own.grid))
+        alike = [one for one in self._found[key] if kind_of(one.schedule) == kind_of(own)]
+        return [replace(one, schedule=in_order(one.schedule, own)) for one in alike[:TRIED]]
 
 
 def merged(rows: Sequence[Launch]) -> tuple[Launch, ...]:

@@ -59,7 +59,7 @@ def ranked_candidates(
         blocks, stats = yield from topologies_of_one(program, tools, bounds, cancelled, verdicts, telling, ending)
     except NotSearchable as error:
         return Ranked((), SearchReport(total_s=telling.seconds, complete=False), str(error))
-    every = kernel_candidates(blocks, tools.target, uncut=program.least, over=lambda: ending.is_near)
+    every = kernel_candidates(blocks, tools.target, varying=program.least, over=lambda: ending.is_near)
     hurried = ending.is_near
     best = yield from _first_right(every, verdicts, telling)
     several, out_of_time = list[Candidate](), False

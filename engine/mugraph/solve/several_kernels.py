@@ -75,7 +75,7 @@ def _for_any_size(candidates: Sequence[Candidate], program: TensorProgram) -> li
     for candidate in candidates:
         try:
             for kernel in candidate.kernels:
-                check_dynamic(kernel.block, program)
+                check_dynamic(kernel.block, program, kernel.schedule)
         except Rejected as error:  # one candidate of many
             _log.debug("a candidate is not for every size: %s", error)
             continue

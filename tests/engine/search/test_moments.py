@@ -121,4 +121,4 @@ def test_a_long_row_is_cut_into_parts(program: TensorProgram) -> None:
 
 def test_a_row_whose_size_varies_is_not_cut() -> None:
     program = deviation(1 << 18)
-    assert not kernel_candidates([as_block(program)], H100, uncut=("n",))
+    assert not kernel_candidates([as_block(program)], H100, varying=("n",))

@@ -35,6 +35,7 @@ def checked(kernel: Ranged, *changes: tuple[str, str]) -> RangeVerdict:
 
 ROWS = one("gemm_chain_tails", "m")
 KEYS = one("attention_tail", "kv")
+PARTS = one("attention in parts", "kv", rows=True)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,20 @@ KEYS = one("attention_tail", "kv")
         (KEYS, (("range(0, KV, BLOCK_KV)", "range(0, KV // 2 * 2, BLOCK_KV)"),), "unwritten", "of key along kv"),
         (KEYS, (("range(0, KV, BLOCK_KV)", "range(BLOCK_KV, KV, BLOCK_KV)"),), "unwritten", "of key along kv"),
         (KEYS, (("range(0, KV, BLOCK_KV)", "range(0, KV, BLOCK_KV // 2)"),), "order", "twice"),
+        (PARTS, (("triton.cdiv(kv, kv_part)", "max(1, kv // kv_part)"),), "unwritten", "of key along kv with kv ="),
+        (PARTS, (("PART_KV, KV)", "PART_KV, KV // 5 * 5 + 1)"),), "unwritten", "not every element of key along kv"),
+        (
+            PARTS,
+            (("offs_kv_split < KV_SPLIT", "offs_kv_split <= KV_SPLIT"),),
+            "bounds",
+            "attention_combine_kernel reads outside",
+        ),
+        (PARTS, (("offs_kv_split < KV_SPLIT", "offs_kv_split < KV_SPLIT - 1"),), "unwritten", "along kv_split"),
+        (PARTS, (("BLOCK_KV_SPLIT=64", "BLOCK_KV_SPLIT=1"),), "unwritten", "along kv_split with kv = 17"),
+        (PARTS, (("range(pid_kv_split * PART_KV", "range(pid_kv_split * (PART_KV // 2)"),), "order", "twice"),
+        (PARTS, (("range(pid_kv_split * PART_KV", "range((pid_kv_split + 1) * PART_KV"),), "unwritten", "of key"),
+        (PARTS, (("    kv_part = 32", "    kv_part = 64"),), "unwritten", "not every element of key along kv"),
+        (PARTS, (("PART_KV=32", "PART_KV=24"),), "order", "an element of key along kv twice"),
     ],
 )
 def test_faults(kernel: Ranged, changes: Sequence[tuple[str, str]], check: str, said: str) -> None:

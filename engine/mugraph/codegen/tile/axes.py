@@ -30,6 +30,7 @@ class AxisPlan:
     block: extent of the tile, a power of two (1: the axis is a scalar index)
     count: thread blocks along it, or iterations of its loop (1 when whole)
     dynamic: its size is an argument of the kernel, and at most `size`; `count` is of the largest
+    split, part: of a loop over one part of it: the axis of the grid that says which, and the elements of one
     """
 
     name: str
@@ -38,6 +39,8 @@ class AxisPlan:
     block: int
     count: int
     dynamic: bool = False
+    split: str = ""
+    part: int = 0
 
     @property
     def wide(self) -> bool:
@@ -58,10 +61,13 @@ def power_of_two(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
 
-def plan_axes(block: BlockGraph, schedule: Schedule, dynamic: Collection[str] = ()) -> dict[str, AxisPlan]:
+def plan_axes(
+    block: BlockGraph, schedule: Schedule, dynamic: Collection[str] = (), divided: Mapping[str, str] | None = None
+) -> dict[str, AxisPlan]:
     """One entry per axis larger than 1: axes of size 1 do not exist in a kernel.
 
     dynamic: axes whose size is an argument: in the grid they stay, whatever the tile, so that one text serves all tiles
+    divided: a looped axis whose parts are spread over the grid -> the axis that says which part
 
     Raises Rejected for a tile that is no power of two, and for an axis that is both in the grid and in a loop.
     """
@@ -78,7 +84,9 @@ def plan_axes(block: BlockGraph, schedule: Schedule, dynamic: Collection[str] = 
         if looped and axis not in schedule.loops:
             raise Rejected(f"the schedule gives no tile for the loop over {axis}.")
         tile = schedule.tile(axis, size) if looped or axis in grid else size
-        if axis in dynamic and axis in grid:
+        if divided and axis in divided:
+            plan[axis] = AxisPlan(axis, size, Role.LOOP, tile, -(-size // tile), True, divided[axis], schedule.part)
+        elif axis in dynamic and axis in grid:
             tile = power_of_two(tile)
             plan[axis] = AxisPlan(axis, size, Role.GRID, tile, -(-size // tile), True)
         else:
@@ -95,7 +103,7 @@ def widen(plan: Plan, dims: Iterable[Dim]) -> dict[str, AxisPlan]:
         if missing <= 1:
             continue
         block = first.block * missing
-        if first.role is Role.WHOLE:
+        if first.split or first.role is Role.WHOLE:
             widened[first.name] = replace(first, block=block)
         elif first.dynamic and first.role is Role.GRID:
             widened[first.name] = replace(first, block=block, count=-(-first.size // block))

@@ -7,6 +7,7 @@ multiplication and a sum.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from mugraph.codegen.tile.axes import Plan, Role
@@ -52,7 +53,7 @@ class _Builder:
         elif op.kind is Kind.STORE:
             self._store(op, node)
         elif op.kind is Kind.LOAD:
-            axes = frozenset(axis for axis in self.block.tensor(op.tensor).axes if axis in self.plan)
+            axes = self._read_with(axis for axis in self.block.tensor(op.tensor).axes if axis in self.plan)
             self._define(op.name, replace(node, axes=axes))
         elif op.kind is Kind.CONST:
             self._define(op.name, replace(node, axes=frozenset()))
@@ -71,6 +72,11 @@ class _Builder:
         else:
             below = frozenset[str]().union(*(self.vary[i] for i in node.inputs))
             self.vary[node.name] = below - {node.loop} if node.kind is Kind.ACCUM else below
+
+    def _read_with(self, axes: Iterable[str]) -> frozenset[str]:
+        """With those that say which part of one of them a thread block has: there is another value in each part."""
+        own = frozenset(axes)
+        return own | {self.plan[axis].split for axis in own if self.plan[axis].split}
 
     def _accum(self, op: Op, node: Node) -> None:
         if op.fn not in accumulators():
@@ -149,7 +155,7 @@ class _Builder:
     def _store(self, op: Op, node: Node) -> None:
         tensor = self.block.tensor(op.tensor)
         (value,) = node.inputs
-        axes = frozenset(axis for axis in tensor.axes if axis in self.plan)
+        axes = self._read_with(axis for axis in tensor.axes if axis in self.plan)
         have = frozenset(axis for axis in self.nodes[value].axes)
         if axes != have:
             raise Rejected(f"output {tensor.name} has axes {_list(axes)}, the value stored to it {_list(have)}.")

@@ -144,6 +144,9 @@ class Emitter(Values):
             sums = all(accumulator(node.fn).neutral == 0.0 for node in members)
             if sums:
                 start, end = self.masks.ends(axis, (n.inputs[0] for n in members), self.nodes, home.bound)
+        if self.plan[axis].split:
+            which, part = names.index[self.plan[axis].split], names.part[axis]
+            start, end = f"{which} * {part}", f"tl.minimum(({which} + 1) * {part}, {names.size[axis]})"
         step = f", {names.block[axis]}" if self.plan[axis].wide else ""
         place = self._from_end(axis) if body.backwards else names.loop[axis]
         return f"for {place} in range({start or 0}, {end or names.size[axis]}{step})"

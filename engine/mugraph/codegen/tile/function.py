@@ -37,6 +37,7 @@ def jit_function(
     arguments = {names.size[axis]: axis for axis, p in plan.items() if names.size[axis] in words and p.dynamic}
     tiles = {names.block[axis]: p.block for axis, p in plan.items() if names.block[axis] in words}
     tiles = {name: value for name, value in tiles.items() if name not in sizes}
+    tiles |= {name: plan[axis].part for axis, name in names.part.items()}
     named = {name: value for name, value in constants.items() if name in words}
     constexprs: dict[str, int | float] = {**sizes, **named, **tiles}
     lines = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from mugraph.codegen.tile.axes import Dim, Plan, Role
@@ -22,6 +22,7 @@ class Names:
     """What the kernel calls its sizes and tiles.
 
     size, block: axis -> constexpr parameter. index: axis -> its offsets, or its scalar index.
+    part: axis of which a thread block has one part -> constexpr parameter, the elements of a part
     """
 
     scope: Scope
@@ -30,6 +31,7 @@ class Names:
     block: Mapping[str, str]
     index: Mapping[str, str]
     loop: Mapping[str, str]
+    part: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def kernel_names(tensors: Sequence[Tensor], plan: Plan) -> Names:
@@ -38,6 +40,7 @@ def kernel_names(tensors: Sequence[Tensor], plan: Plan) -> Names:
     size = {axis: scope.unique(axis.upper()) for axis in plan}
     exact = {a for a, p in plan.items() if p.role is Role.WHOLE and not p.padded}
     block = {axis: size[axis] if axis in exact else scope.unique(f"BLOCK_{axis.upper()}") for axis in plan}
+    part = {axis: scope.unique(f"PART_{axis.upper()}") for axis, p in plan.items() if p.split}
     index: dict[str, str] = {}
     loop: dict[str, str] = {}
     for axis, p in plan.items():
@@ -47,7 +50,7 @@ def kernel_names(tensors: Sequence[Tensor], plan: Plan) -> Names:
         else:
             index[axis] = scope.unique(f"pid_{axis}" if p.role is Role.GRID else f"{axis}_i")
             loop[axis] = index[axis]
-    return Names(scope, pointer, size, block, index, loop)
+    return Names(scope, pointer, size, block, index, loop, part)
 
 
 @dataclass(frozen=True)

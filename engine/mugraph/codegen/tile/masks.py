@@ -137,7 +137,7 @@ class MaskText:
             columns = [axis for axis in one.columns if axis in self.plan]
             if one.value < 0 or len(columns) != 1 or columns[0] not in along or self._diagonal(one)[0]:
                 return False
-            if self.plan[columns[0]].role is Role.GRID:
+            if self.plan[columns[0]].role is Role.GRID or self.plan[columns[0]].split:
                 return False
         return True
 

@@ -15,7 +15,7 @@ from mugraph.codegen.tile.nodes import Nodes
 from mugraph.codegen.tile.order import total_order
 from mugraph.codegen.tile.softmax import SafeSoftmax, safe_softmax
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.kernel import Unfinished
+from mugraph.ir.kernel import Rejected, Unfinished
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,20 @@ def tile_graph(
     *,
     unfinished: bool,
     may_overflow: bool,
+    divided: Mapping[str, str] | None = None,
 ) -> Tiled:
     """Raises Rejected.
 
     handed: what kernels before it have left unfinished
-    least, unfinished, may_overflow: as of `lower`
+    least, unfinished, may_overflow, divided: as of `lower`
     """
     block = with_loads(block, handed)
-    plan = plan_axes(block, schedule, least)
+    plan = plan_axes(block, schedule, least, divided)
     nodes = _nodes(block, schedule, plan, handed)
     dims = tile_dims(block, nodes, plan)
     sides = {d for n in nodes.values() if n.kind.contracts for d in _sides(n.name, nodes, plan, dims)}
     plan = widen(plan, [dim for dim in dims if dim in sides])
+    _check_parts(plan)
     nodes = _nodes(block, schedule, plan, handed)  # a wider tile may have left a loop one iteration
     dims = tile_dims(block, nodes, plan)
     order = _order(block, nodes, plan, dims, schedule.swap)
@@ -71,6 +73,12 @@ def tile_graph(
 def _nodes(block: BlockGraph, schedule: Schedule, plan: Plan, handed: Unfinished) -> Nodes:
     nodes = with_keeps(tile_nodes(block, schedule, plan))
     return relative(nodes, plan, handed) or absolute(nodes, plan, handed)
+
+
+def _check_parts(plan: Plan) -> None:
+    for one in plan.values():
+        if one.split and (one.part < 1 or one.part % one.block or plan[one.split].wide):
+            raise Rejected(f"parts of {one.part} elements of axis {one.name} do not fall into tiles of {one.block}.")
 
 
 def _sides(name: str, nodes: Nodes, plan: Plan, dims: tuple[Dim, ...]) -> tuple[Dim, Dim, Dim]:

@@ -158,7 +158,8 @@ def _kernel(kernel: GraphKernel, mugraph: MuGraph) -> Iterator[str]:
 
 def _special(schedule: Schedule) -> str:
     """What few schedules have."""
-    return f"{' swap' if schedule.swap else ''}{f' {schedule.precision}' if schedule.precision != 'ieee' else ''}"
+    precision = f" {schedule.precision}" if schedule.precision != "ieee" else ""
+    return f"{' swap' if schedule.swap else ''}{precision}{f' part={schedule.part}' if schedule.part else ''}"
 
 
 def _borders(block: BlockGraph, mugraph: MuGraph) -> Iterator[str]:

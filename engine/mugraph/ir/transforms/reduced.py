@@ -12,6 +12,7 @@ from math import lcm, prod
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.masks import by_sides, keep_filled, resized_all
+from mugraph.ir.parts import with_parts_at
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize_tensor
 from mugraph.ir.windows import resized, room
@@ -139,14 +140,13 @@ def _at(
         tile = _tile(schedule, axis)
         tiles[axis] = sizes[axis] if tile is None or tile >= size else min(tile, largest_tile)
     tensors = tuple(resize_tensor(tensor, block.sizes, sizes) for tensor in block.tensors)
-    return (
-        replace(block, sizes=sizes, tensors=tensors, ops=resized_all(block.ops, block.sizes, sizes)),
-        replace(
-            schedule,
-            grid=tuple((axis, tiles.get(axis, tile)) for axis, tile in schedule.grid),
-            loops={axis: tiles.get(axis, tile) for axis, tile in schedule.loops.items()},
-        ),
+    fewer = replace(
+        schedule,
+        grid=tuple((axis, tiles.get(axis, tile)) for axis, tile in schedule.grid),
+        loops={axis: tiles.get(axis, tile) for axis, tile in schedule.loops.items()},
     )
+    small = replace(block, sizes=sizes, tensors=tensors, ops=resized_all(block.ops, block.sizes, sizes))
+    return small, with_parts_at(fewer, small)
 
 
 def _whole(size: int, limit: int) -> int:

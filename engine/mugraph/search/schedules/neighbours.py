@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mugraph.ir.block import PRECISIONS, Candidate, Schedule
+from mugraph.ir.parts import with_parts_at
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.sizes import ScheduleLimits, enumerate_schedules, fits
 from mugraph.search.schedules.split_schedules import alone, with_then
@@ -70,7 +71,7 @@ def _steps(schedule: Schedule, shape: Shape) -> Iterator[Schedule]:
     for axis, tile in schedule.loops.items():
         for other in (tile * 2, tile // 2):
             if other:
-                yield replace(schedule, loops={**schedule.loops, axis: other})
+                yield with_parts_at(replace(schedule, loops={**schedule.loops, axis: other}), block)
     yield replace(schedule, swap=not schedule.swap)
     for warps in (schedule.num_warps * 2, schedule.num_warps // 2):
         yield replace(schedule, num_warps=warps)

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Protocol, cast
 
 from mugraph.ir.block import PRECISIONS, Candidate, Precision, Schedule
+from mugraph.ir.parts import with_parts_at
 from mugraph.search.schedules.cost import estimate_us, mcfuser_us
 from mugraph.search.schedules.neighbours import WALKED
 from mugraph.search.schedules.parameters import Parameter, Point, Value, categorical, discrete, factorisation
@@ -197,6 +198,7 @@ class _Kernel:
 
     def __init__(self, kernel: Candidate, target: Target, limits: ScheduleLimits) -> None:
         self.block, self._target, self._limits = kernel.block, target, limits
+        self._part = kernel.schedule.part
         self._library_us = alone(kernel).estimate_us if kernel.schedule.library else None
         self._estimates: dict[tuple[Choice, ...], float | None] = {}
         self._by_mcfuser: dict[tuple[Choice, ...], float] = {}
@@ -235,7 +237,8 @@ class _Kernel:
             return None
         precision = PRECISIONS[PRECISIONS.index(cast(Precision, values.get(PRECISION, PRECISIONS[0])))]
         warps, stages = _number(values[WARPS]), _number(values.get(STAGES, 2))
-        return Schedule(found[0].grid, found[0].loops, swap, warps, stages, precision=precision)
+        made = Schedule(found[0].grid, found[0].loops, swap, warps, stages, precision=precision, part=self._part)
+        return with_parts_at(made, self.block)
 
     def values(self, schedule: Schedule) -> Mapping[str, Choice] | None:
         """None where the space does not have it."""

@@ -15,6 +15,7 @@ from mugraph.search.schedules.diverse import diverse
 from mugraph.search.schedules.moments import moments_cuts
 from mugraph.search.schedules.sizes import ScheduleLimits, best, looks, schedules
 from mugraph.search.schedules.splits import cuts
+from mugraph.search.schedules.varying_parts import OfAnySize, of_part, parts_in
 from mugraph.search.topologies.limits import never
 from mugraph.targets import Target
 
@@ -48,19 +49,19 @@ def kernel_candidates(
     target: Target,
     limits: ScheduleLimits | None = None,
     most: int = 256,
-    uncut: Collection[str] = (),
+    varying: Collection[str] = (),
     over: Callable[[], bool] = never,
 ) -> list[Candidate]:
     """The best candidates of many topologies, each as one kernel or split in two. The fastest by estimate comes first;
     the head varies, the rest follows by estimate.
 
-    uncut: axes that cannot be split, for their size varies
+    varying: axes whose size varies: their parts are as long as a launch chooses
     over: what there is then is all; a kernel that was found has a schedule by then, if it fits on the device
     """
     blocks = list(blocks)
     found = best(blocks, target, limits, over)
     if not found or not over():
-        found += split_candidates(blocks, target, limits, uncut, over)
+        found += split_candidates(blocks, target, limits, varying, over)
     found.sort(key=lambda candidate: candidate.estimate_us)
     return diverse([*found[:most], *_of_other_topologies(found[:most], found[most:])])
 
@@ -79,20 +80,23 @@ def split_candidates(
     blocks: Iterable[BlockGraph],
     target: Target,
     limits: ScheduleLimits | None = None,
-    uncut: Collection[str] = (),
+    varying: Collection[str] = (),
     over: Callable[[], bool] = never,
 ) -> list[Candidate]:
-    """Pairs of kernels, fastest by estimate first: a first kernel whose `then` finishes it. uncut: axes not to split.
-    over: what there is then is all"""
+    """Pairs of kernels, fastest by estimate first: a first kernel whose `then` finishes it. Arguments as of
+    `kernel_candidates`."""
     limits = limits or ScheduleLimits()
     every: list[AnyCut] = [cut for block in blocks for cut in (*cuts(block), *moments_cuts(block))]
-    every = [cut for cut in every if cut.axis not in uncut]
+    every = [cut for cut in every if cut.axis not in varying]
+    every += [OfAnySize(cut) for block in blocks for cut in cuts(block) if cut.axis in varying]
     pairs = _promising(every, target, limits, over)
     found: list[Candidate] = []
     for first, then in pairs:
         if over():
             break
-        found += [with_then(candidate, then) for candidate in schedules(first, target, limits)]
+        parts = parts_in(first, varying)
+        made = schedules(first, target, limits) if parts is None else of_part(first, *parts, target, limits)
+        found += [with_then(candidate, then) for candidate in made]
     return sorted(found, key=lambda candidate: candidate.estimate_us)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
+from mugraph.ir.parts import parts_names
 from mugraph.ir.placement import varying
 from mugraph.kinds import accumulator, kind_named
 from mugraph.search.schedules.cutting import above, in_parts, in_parts_of, kernel, order_in_memory, unfinished
@@ -107,7 +108,7 @@ def _cut(block: BlockGraph, axis: str) -> Cut | None:
     runs = any(op.kind.scans and axis in op.over for op in inside)  # each part would begin with what another ended with
     if again or runs or any(axis in (*op.axes, *op.over) for op in after if op.name not in closed):
         return None
-    split, part = f"{axis}_split", f"{axis}_part"
+    split, part = parts_names(axis)
     if {split, part} & block.sizes.keys():  # it was split before
         return None
     taken = {*(tensor.name for tensor in block.tensors), *(op.name for op in block.ops)}

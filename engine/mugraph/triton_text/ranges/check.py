@@ -109,7 +109,10 @@ class _Reading:
     def _sizes(self, atoms: Atoms) -> Sizes:
         named = {name: atoms.size(name, *ends) for name, ends in self._varying.sizes.items()}
         known = {axis: n for kernel in self._source.kernels for axis, n in kernel.sizes.items()}
-        found: dict[str, Poly] = {axis: number(n) for axis, n in {**known, **self._program.sizes}.items()}
+        chosen = {split for kernel in self._source.kernels for split in kernel.divided.values()}
+        found: dict[str, Poly] = {
+            axis: number(n) for axis, n in {**known, **self._program.sizes}.items() if axis not in chosen
+        }
         return found | {axis: number(factor) * named[name] for axis, (name, factor) in self._varying.axes.items()}
 
     @property

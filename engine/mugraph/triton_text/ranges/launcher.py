@@ -82,10 +82,14 @@ def _with(question: Formula, holds: bool) -> Formula:
 
 
 class LauncherReading:
-    """One way through a launcher."""
+    """One way through a launcher.
+
+    sizes: of all axes, but for those that the launcher chooses itself, as how many parts there are: these are what it
+    allocates for the first tensor that has them, and all claims are about that
+    """
 
     def __init__(self, atoms: Atoms, ways: Ways, sizes: Sizes, declared: Declared) -> None:
-        self.atoms, self.ways, self._sizes, self._declared = atoms, ways, sizes, declared
+        self.atoms, self.ways, self._sizes, self._declared = atoms, ways, dict(sizes), declared
         self.evaluator = Evaluator(self)
         self.launches: list[Launch] = []
         self.allocated: list[Memory] = []
@@ -256,6 +260,10 @@ class LauncherReading:
         memory = value.memory
         if memory.given:
             return memory.axes
+        if len(tensor.dims) == len(memory.shape):
+            for dim, extent in zip(tensor.dims, memory.shape, strict=True):
+                if len(dim) == 1:
+                    self._sizes.setdefault(dim[0], extent)
         if shape_of(tensor, {}, self._sizes) != memory.shape:
             raise Wrong("type", f"{kernel} takes a tensor of other shape for {tensor.name}", self.evaluator.line)
         memory.name = tensor.name

@@ -10,6 +10,9 @@ from mugraph.triton_text.ranges.poly import ONE, ZERO, Poly, multiple, number, p
 from mugraph.triton_text.ranges.values import Along
 
 Sizes = Mapping[str, Poly]
+_SEVERAL = 2
+"""In place of what follows from sizes, as a number of parts, where it is asked which stride is the larger one. An
+order that is not right makes an address that is not read, no more."""
 
 
 def dense(shape: Sequence[Poly]) -> tuple[Poly, ...]:
@@ -65,7 +68,7 @@ def taken_apart(offset: Poly, axes: Sequence[Along], largest: Mapping[str, int])
         total = 0
         for monomial, factor in stride.terms:
             for one in monomial:
-                factor *= largest[one]
+                factor *= largest.get(one, _SEVERAL)
             total += factor
         return total
 

@@ -1,0 +1,69 @@
+"""Splits of a reduction over an axis whose size varies: the launch chooses how long a part is (ir/parts.py).
+
+A block graph with such a split has parts as long as they are at the largest size. Its number of parts is the most that
+a launch has; at smaller sizes it has as many, or fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from mugraph.ir.block import BlockGraph, Candidate
+from mugraph.ir.parts import parts_names, with_part
+from mugraph.ir.transforms.resizing import resize_block
+from mugraph.search.schedules.cost import estimate_us
+from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
+from mugraph.search.schedules.splits import Cut, part_counts
+from mugraph.search.schedules.tiles import Shape
+from mugraph.targets import Target
+
+LEAST = 32
+"""Elements of a part."""
+MOST = 64
+"""Parts, where their number has to divide a size."""
+
+
+@dataclass(frozen=True)
+class OfAnySize:
+    """A cut whose first kernel walks its part in a loop, so that the part may have any length."""
+
+    cut: Cut
+
+    @property
+    def axis(self) -> str:
+        return self.cut.axis
+
+    def counts(self, most: int) -> list[int]:
+        size = self.cut.block.sizes[self.axis]
+        return part_counts(size) or [n for n in range(2, MOST + 1) if size % n == 0 and size // n >= LEAST][-1:]
+
+    def pairs(self, count: int) -> list[tuple[BlockGraph, BlockGraph]]:
+        return [self.cut.at(count)]
+
+
+def parts_in(block: BlockGraph, varying: Collection[str]) -> tuple[str, str] | None:
+    """The two axes that a first kernel has in place of one that varies."""
+    return next((two for two in map(parts_names, varying) if two[1] in block.sizes), None)
+
+
+def of_part(
+    block: BlockGraph, split: str, part: str, target: Target, limits: ScheduleLimits | None = None
+) -> list[Candidate]:
+    """Schedules of a first kernel, best first: those that walk a part in several tiles, and those whose tile is a part
+    (which a loop has no reason for where it is all of an axis: they are the tiles of a part that is twice as long)."""
+    limits, size = limits or ScheduleLimits(), block.sizes[part]
+    found = schedules(block, target, limits)
+    longer = resize_block(block, {**block.sizes, part: 2 * size}, {part})
+    shape = Shape(block)
+    for one in schedules(longer, target, limits):
+        if one.schedule.loops.get(part) != size:
+            continue
+        used = fits(shape, one.schedule, target, limits)
+        if used:
+            found.append(Candidate(block, one.schedule, estimate_us(shape, one.schedule, target, used)))
+    made = ((one, with_part(one.schedule, block.sizes, split, part)) for one in found)
+    return sorted(
+        (replace(one, schedule=schedule) for one, schedule in made if schedule is not None),
+        key=lambda one: one.estimate_us,
+    )
