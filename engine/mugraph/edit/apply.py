@@ -50,13 +50,15 @@ class Edited:
 class Prepared:
     """The files of an edit, not yet written.
 
-    source:       the user's file
+    path:         of the user's file
+    source:       its text
     module:       path of the kernel module
     module_text:  its text (UTF-8)
     runtime:      path of what kernel modules share; it is there already where another module has it
     runtime_text: its text
     """
 
+    path: Path
     source: bytes
     module: Path
     module_text: str
@@ -178,7 +180,7 @@ def prepare(
         record=change.record,
         edited=_text(change.source),
     )
-    return Prepared(change.source, module, text, path.with_name(f"{RUNTIME_NAME}.py"))
+    return Prepared(path, change.source, module, text, path.with_name(f"{RUNTIME_NAME}.py"))
 
 
 def _text(source: bytes) -> str:

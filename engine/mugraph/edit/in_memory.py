@@ -6,6 +6,7 @@ import ast
 import copy
 import importlib.util
 import inspect
+import os
 import re
 import sys
 import types
@@ -213,6 +214,7 @@ def kernel_module(ready: Prepared) -> types.ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    module.__dict__["_FOR_FILE"] = os.path.realpath(ready.path)  # the file is not beside it
     spec.loader.exec_module(module)
     sys.modules[unique] = module
     return module

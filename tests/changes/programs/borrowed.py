@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import torch
 from torch import nn
 
 sys.path.append(str(Path(__file__).parent / "site-packages"))
@@ -32,3 +33,7 @@ class Borrowed(nn.Module):
         if weights is not None:
             out = out + weights
         return x + out
+
+
+if __name__ == "__main__":
+    print(Borrowed()(torch.ones(6, 32)))

@@ -12,6 +12,8 @@ import mugraph
 import pytest
 import torch
 
+from tests.engine.api.taken import takes_kernels
+
 TEXT = """\
 import torch
 from torch import nn
@@ -40,8 +42,24 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "user", module)
     spec.loader.exec_module(module)
     return module
+
+
+def kernels_of(module: ModuleType) -> ModuleType:
+    """What the last replacement in a module calls."""
+    return [value for name, value in vars(module).items() if "_mugraph_" in name and isinstance(value, ModuleType)][-1]
+
+
+def test_kernels_are_taken(user: ModuleType, monkeypatch: pytest.MonkeyPatch):
+    x, w = torch.randn(16, 64), torch.randn(64, 64)
+    fast = mugraph.optimize(user.scores, x, w)
+    assert takes_kernels(kernels_of(user), lambda: fast(x, w), monkeypatch)
+    assert not takes_kernels(kernels_of(user), lambda: fast(x[:3], w), monkeypatch)
+    module = mugraph.optimize(user.Scores(), x)
+    assert takes_kernels(kernels_of(user), lambda: module(x), monkeypatch)
+    assert not takes_kernels(kernels_of(user), lambda: module.original(x), monkeypatch)
 
 
 def test_function(user: ModuleType):

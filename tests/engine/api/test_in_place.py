@@ -13,6 +13,8 @@ import pytest
 import torch
 from mugraph.edit import in_place
 
+from tests.engine.api.taken import takes_kernels
+
 TEXT = """\
 import functools
 
@@ -52,12 +54,12 @@ class Stack(nn.Module):
 
     @checked
     def forward(self, x, scale=1.0):
-        rest = {"kept": []}
+        rest, kept = {"more": None}, []
         for block in self.blocks:
             print(end="")
             x = block(x, scale=scale, **rest)
-            rest["kept"].append(x.shape)
-        return x, rest["kept"]
+            kept.append(x.shape)
+        return x, kept
 """
 
 
@@ -73,7 +75,7 @@ def lent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType
     in_place.forget()
 
 
-def test_methods_of_a_librarys_classes(lent: ModuleType):
+def test_methods_of_a_librarys_classes(lent: ModuleType, monkeypatch: pytest.MonkeyPatch):
     model, x = lent.Stack().eval(), torch.randn(16, 64)
     with torch.no_grad():
         want, code = model(x, scale=2.0), lent.Block.forward.__wrapped__.__code__
@@ -85,10 +87,14 @@ def test_methods_of_a_librarys_classes(lent: ModuleType):
         assert lent.Block.forward.__wrapped__.__code__ is code
         torch.testing.assert_close(fast(x, scale=2.0), want)
         torch.testing.assert_close(fast(x[:3], scale=0.5), lent.Stack.forward.__wrapped__(model, x[:3], 0.5))
+        assert takes_kernels(lent.mugraph_kernels, lambda: fast(x, scale=2.0), monkeypatch)
+        assert not takes_kernels(lent.mugraph_kernels, lambda: fast(x[:8], scale=2.0), monkeypatch)
         more = mugraph.optimize(model, x[:8], scale=2.0)
         assert more.result.regions
         torch.testing.assert_close(more(x, scale=2.0), want)
     kernels = lent.mugraph_kernels
+    assert takes_kernels(kernels, lambda: more(x, scale=2.0), monkeypatch)
+    assert takes_kernels(kernels, lambda: more(x[:8], scale=2.0), monkeypatch)
     assert len([name for name in vars(kernels) if name.endswith("_fits") and not name.startswith("_")]) >= 2
     assert Path(lent.__file__ or "").read_text() == TEXT
 

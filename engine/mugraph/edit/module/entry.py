@@ -169,7 +169,7 @@ def _looked_up(plan: RegionPlan, things: Sequence[str], guards: Sequence[str]) -
             case ast.Call(ast.Name("_is_object"), [thing, ast.Constant(str(what))]) if _class_of(thing) in places:
                 asked.append(f"not _hides({ast.unparse(thing)}.__dict__, _HIDING[{what!r}])")
             case _:
-                asked.append(_bracketed(guard))
+                asked.append(guard)
     return asked
 
 
@@ -192,7 +192,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     known = call("if not _dynamo() and ", f"_{plan.name}_known", given, ":") if lasts else []
     if lasts:
         bound, also = hoisted(_looked_up(plan, read.things, guards), Scope({*module_names, *renamed.values()}))
-        known += [f"    {line}" for line in (*bound, f"return {' and '.join(also) or True}")]
+        known += [f"    {line}" for line in (*bound, f"return {' and '.join(map(_bracketed, also)) or True}")]
     if read.own:
         guards = [*none_of([f"{name!r} in self.__dict__" for name in read.own], 3), *guards]
     together = f"f({', '.join(read.modules)})"

@@ -23,7 +23,7 @@ _COMPARED = (
     "co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_exceptiontable",
     "co_argcount", "co_posonlyargcount", "co_kwonlyargcount",
 )
-_FILE = os.path.join(os.path.dirname(os.path.realpath(__file__)), _SOURCE)
+_FILE = globals().get("_FOR_FILE") or os.path.join(os.path.dirname(os.path.realpath(__file__)), _SOURCE)
 _copies: list[tuple[str, ModuleType]] = []
 _imported = 0, 0
 
