@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from mugraph.events import FileResult
+    from mugraph.protocol.settings import CompareWith
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,6 +38,7 @@ def optimize(
     target: str = "auto",
     budget: float = 20.0,
     file_budget: float = 45.0,
+    compare_with: CompareWith = "both",
     **example_keywords: object,
 ) -> Optimized[P, R]:
     """Search for better kernels for `fn` (a function or an nn.Module) at the shapes of the example inputs.
@@ -48,6 +50,8 @@ def optimize(
     other objects of theirs have the kernels too, where they fit. Called again with other inputs, it adds kernels.
 
     target, budget, file_budget: as the command line takes them (seconds for each search, and for all of a file).
+    compare_with: what a kernel must be faster than: "code" (as it runs), "best" (torch.compile and its max-autotune
+    mode), or "both".
     Raises TypeError for something without Python source, ValueError where the source cannot be traced.
     """
     from mugraph import pipeline
@@ -62,7 +66,7 @@ def optimize(
         runs = Runs(in_memory.described(found, example_inputs, example_keywords))
     else:
         runs = Runs(pictures=in_memory.pictured(found, example_inputs, example_keywords))
-    options = pipeline.Options(target=target, budget_s=budget, file_budget_s=file_budget)
+    options = pipeline.Options(target=target, budget_s=budget, file_budget_s=file_budget, compare_with=compare_with)
     result: FileResult | None = None
     with Store.open() as store:
         for event in pipeline.run(

@@ -160,3 +160,37 @@ def test_numbers_of_constants_are_known(trace_with: TraceWith) -> None:
     trace = trace_with(library, LAYER, check=False)
     assert len(found(trace)) == 2
     assert [region.reason for region in trace.regions if region.status is not None] == []
+
+
+def test_a_report_says_whose_code_it_is(trace_with: TraceWith) -> None:
+    library = """
+    class Kept:
+        last = None
+
+    KEPT = Kept()
+
+    def wrapped(function):
+        import functools
+
+        @functools.wraps(function)
+        def wrapper(*args):
+            return function(*args)
+
+        return wrapper
+
+    @wrapped
+    def whole(x, w):
+        KEPT.last = x @ w
+        return (KEPT.last @ w).relu()
+    """
+    program = """
+    # mugraph: x=f32[4, 32], w=f32[32, 32]
+    def layer(x, w):
+        return lent.whole(x, w)
+    """
+    trace = trace_with(library, program)
+    assert found(trace) == []
+    assert trace.notices == (
+        "layer has no region: 3 of the 3 calls that it makes of PyTorch's are made by whole, in lent.py, line 20; in a "
+        "library's code they are put in place from Python: mugraph.optimize(model, *inputs)",
+    )

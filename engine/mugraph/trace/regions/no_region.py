@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from mugraph.ops.algebra.registry import canonical, entry_for
+from mugraph.trace.pytorch.targets import matters
 from mugraph.trace.regions.replacement_unit import Refused
 from mugraph.trace.regions.scope import Scope
-from mugraph.trace.run.tape import Record
+from mugraph.trace.run.tape import Activation, Record
 
 _MOST = 4
 """Calls that are named."""
@@ -32,6 +34,8 @@ def no_region(scope: Scope, refused: Mapping[int, Refused]) -> str | None:
     if refused:
         why = [f"line {line} {one.reason}" for line, one in list(refused.items())[:_MOST]]
         return f"{name} has no region: {' and '.join(why)}"
+    if (elsewhere := _elsewhere(scope, outermost)) is not None:
+        return f"{name} has no region: {elsewhere}"
     said = [
         f"{name} in line{'s' if len(places) > 1 else ''} {', '.join(map(str, sorted(places)))}"
         for name, places in lines.items()
@@ -41,6 +45,34 @@ def no_region(scope: Scope, refused: Mapping[int, Refused]) -> str | None:
     listed = f"{', '.join(said[:-1])} and {said[-1]}" if len(said) > 1 else said[0]
     what = "are kernels" if len(said) > 1 or ", " in listed else "is a kernel"
     return f"{name} has no region: {listed} {what} of PyTorch's own, and nothing else is computed in it"
+
+
+def _elsewhere(scope: Scope, outermost: Activation) -> str | None:
+    """Where most of it is computed, if that is a function of another file, with a product or a reduction in it."""
+    every, inner = _calls(scope, outermost), outermost
+    while (next_one := _with_most(scope, inner)) is not None and 2 * len(_calls(scope, next_one)) >= len(every):
+        inner = next_one
+    records = _calls(scope, inner)
+    if scope.is_in_file(inner) or not any(matters(record.target) for record in records):
+        return None
+    file, line = scope.file_of(inner), scope.function(inner).lineno
+    place = f"{scope.name_of(inner)}, in {Path(file.source.path).name}, line {line}"
+    how = (
+        f"kernels are found in the file that has the code: mugraph optimize {file.source.path}"
+        if file.is_own
+        else "in a library's code they are put in place from Python: mugraph.optimize(model, *inputs)"
+    )
+    return f"{len(records)} of the {len(every)} calls that it makes of PyTorch's are made by {place}; {how}"
+
+
+def _calls(scope: Scope, activation: Activation) -> list[Record]:
+    return [event for event in scope.events(activation) if isinstance(event, Record) and event.outputs]
+
+
+def _with_most(scope: Scope, outer: Activation) -> Activation | None:
+    """Of the functions that it called, the one that made most calls of PyTorch's."""
+    inner = [one for one in scope.tape.activations if one.site is not None and one.site.activation == outer.index]
+    return max(inner, key=lambda one: len(_calls(scope, one)), default=None)
 
 
 def _is_view(target: str) -> bool:

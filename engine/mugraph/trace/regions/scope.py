@@ -90,10 +90,15 @@ class Scope:
 
     def name_of(self, activation: Activation) -> str:
         """The qualified name of its function."""
+        numbering = self.file_of(activation).numbering
+        return numbering.owner[activation.node - numbering.base]
+
+    def file_of(self, activation: Activation) -> File:
+        """That its function is in."""
         for file in self.files:
             numbering = file.numbering
             if numbering.base <= activation.node < numbering.base + len(numbering.nodes):
-                return numbering.owner[activation.node - numbering.base]
+                return file
         raise KeyError(activation.node)
 
     def is_tensor(self, value: object) -> bool:
