@@ -177,18 +177,25 @@ class Session:
                 self.run_without_numbers(entry, answers_for_run=True)
                 return
             except Exception as error:
-                if not is_about_fake_tensors(error):
+                if not (is_about_fake_tensors(error) or self.recorder.was_asked):
                     raise
-                if self.elements() > MAX_REAL_ELEMENTS:
+                failed = error
+            small = self.elements() <= MAX_REAL_ELEMENTS
+            if self.recorder.was_asked and not (small and is_about_fake_tensors(failed)):
+                try:
                     self.run_without_numbers(entry, answers_for_run=False)
                     return
-                _log.info("%s is run on real tensors: %s", entry.function, sentence(error, self.source))
+                except Exception as error:
+                    _log.info("%s fails in both ways: %s", entry.function, sentence(error, self.source))
+            if not small:
+                raise failed
+            _log.info("%s is run on real tensors: %s", entry.function, sentence(failed, self.source))
         self.run_in(entry, None)
 
     def run_without_numbers(self, entry: Entry, answers_for_run: bool) -> None:
         """answers_for_run: a program that asks whether it is only traced is told no, and does what it does when it
         runs. It may then need numbers that there are not."""
-        self.recorder.answers_for_run = answers_for_run
+        self.recorder.answers_for_run, self.recorder.was_asked = answers_for_run, False
         self.run_in(entry, FakeTensorMode(allow_non_fake_inputs=True))
 
     def elements(self) -> int:

@@ -8,6 +8,7 @@ program calls it. Its file is rewritten then, once, and the function gets its co
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
@@ -31,6 +32,7 @@ class Libraries:
         self._workspace = workspace
         self._codes: dict[str, dict[_Place, CodeType]] = {}  # by file; empty where it cannot be instrumented
         self._seen: set[FunctionType] = set()
+        self._with_torch: set[str] = set()  # packages
 
     def prepare(self, called: object) -> None:
         """Instruments what a call will run, where it is a library's."""
@@ -41,7 +43,8 @@ class Libraries:
 
     def _instrument(self, function: FunctionType) -> None:
         code = function.__code__
-        if HOOKS in code.co_names or not is_of_another_library(function.__globals__.get("__name__")):
+        module = function.__globals__.get("__name__")
+        if HOOKS in code.co_names or not is_of_another_library(module) or not self._has_torch(str(module)):
             return
         path = code.co_filename
         if path not in self._codes:
@@ -51,6 +54,16 @@ class Libraries:
             return
         function.__globals__[HOOKS] = self._workspace.recorder
         function.__code__ = new
+
+    def _has_torch(self, module: str) -> bool:
+        """Whether any module of its package that is imported has PyTorch under its name: others compute no tensors."""
+        root = module.partition(".")[0]
+        if root not in self._with_torch:
+            inside = (one for name, one in [*sys.modules.items()] if name.partition(".")[0] == root)
+            if not any(getattr(one, "__dict__", {}).get("torch") is torch for one in inside):
+                return False
+            self._with_torch.add(root)
+        return True
 
     def _of_file(self, path: str) -> dict[_Place, CodeType]:
         if not path.endswith(".py"):

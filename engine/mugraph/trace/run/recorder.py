@@ -46,6 +46,7 @@ class Recorder:
         self.judge = judge
         self.statements: dict[int, Problem] = {}  # what is wrong with a statement, by node
         self.answers_for_run = False  # whether the program is told that its tensors have numbers
+        self.was_asked = False  # whether it has asked
         self.before: Callable[[object], None] = _nothing  # is told what is about to be called
         self._writer = TapeWriter()
         self._calls = TorchCalls(self._writer, judge, hooks=__name__)
@@ -139,6 +140,7 @@ class Recorder:
             return function(*args, **kwargs)
 
         if self.answers_for_run and function is isinstance and len(args) == 2 and args[1] is FakeTensor:
+            self.was_asked = True
             return False
         if getattr(function, "__func__", None) is _MAPPING_GET:
             return self._evaluate(
