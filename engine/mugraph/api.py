@@ -62,7 +62,7 @@ def optimize(
 
     found = in_memory.Origin.of(fn)
     loaded = in_place.loaded_file(found)
-    if found.module is None and in_memory.is_plain_data((example_inputs, example_keywords)):
+    if found.module is None and in_memory.is_plain_data((*example_inputs, *example_keywords.values())):
         runs = Runs(in_memory.described(found, example_inputs, example_keywords))
     else:
         runs = Runs(pictures=in_memory.pictured(found, example_inputs, example_keywords))

@@ -86,13 +86,11 @@ class Origin:
 
 
 def is_plain_data(value: object) -> bool:
-    """Whether text says what it is: tensors, numbers, strings and None, in tuples, lists and dictionaries."""
+    """Whether text says what it is: tensors, numbers, strings and None, in tuples."""
     import torch
 
-    if isinstance(value, tuple | list):
-        return all(map(is_plain_data, cast("Sequence[object]", value)))
-    if isinstance(value, dict):
-        return all(map(is_plain_data, cast("Mapping[object, object]", value).values()))
+    if type(value) is tuple:
+        return all(map(is_plain_data, cast("tuple[object, ...]", value)))
     return value is None or isinstance(value, torch.Tensor | bool | int | float | str)
 
 

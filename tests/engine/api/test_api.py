@@ -23,6 +23,13 @@ def scores(x, w):
     return torch.softmax(x @ w, dim=-1) @ w
 
 
+def viewed(x, w, seen):
+    shape = x.shape[:-1]
+    seen.append(shape)
+    h = torch.softmax(x @ w, dim=-1) @ w
+    return h.view(*shape, 8, -1)
+
+
 class Scores(nn.Module):
     def __init__(self, width=64):
         super().__init__()
@@ -60,6 +67,13 @@ def test_kernels_are_taken(user: ModuleType, monkeypatch: pytest.MonkeyPatch):
     module = mugraph.optimize(user.Scores(), x)
     assert takes_kernels(kernels_of(user), lambda: module(x), monkeypatch)
     assert not takes_kernels(kernels_of(user), lambda: module.original(x), monkeypatch)
+
+
+def test_a_shape_that_was_read_before(user: ModuleType, monkeypatch: pytest.MonkeyPatch):
+    x, w = torch.randn(16, 64), torch.randn(64, 64)
+    fast = mugraph.optimize(user.viewed, x, w, [])
+    assert takes_kernels(kernels_of(user), lambda: fast(x, w, []), monkeypatch)
+    assert not takes_kernels(kernels_of(user), lambda: fast(x[:8], w, []), monkeypatch)
 
 
 def test_function(user: ModuleType):

@@ -45,7 +45,11 @@ def about(expression: str, value: object, conditions: Conditions, here: str, con
     consumed: a tensor that is a live-in, which is checked elsewhere
     """
     text = constant(value)
-    if text is not None:
+    if isinstance(value, torch.Size):  # each by itself: a literal would be a tuple, and sizes may vary
+        conditions.setdefault(f"len({expression})", [str(len(value))])
+        for at, size in enumerate(value):
+            conditions.setdefault(f"{expression}[{at}]", [repr(size)])
+    elif text is not None:
         conditions.setdefault(expression, [text])
     elif isinstance(value, torch.dtype):
         conditions.setdefault(f"str({expression})", [repr(str(value))])
