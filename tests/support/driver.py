@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+import triton
 
 from tests.support.modules import imported
 
@@ -85,6 +86,24 @@ class Device:
     def empty(self, shape: Any, strides: Any, dtype: torch.dtype) -> torch.Tensor:
         self.made.append((shape, strides, dtype))
         return torch.empty_strided(shape, strides, dtype=dtype)
+
+    def disturb(self, what: str, kernel: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Something that a prepared launch is not made for: another current device, hooks of Triton's or of the
+        kernel's own, another function that launches."""
+        match what:
+            case "device":
+                self.current = 1
+                monkeypatch.setattr(torch.cuda, "device_of", lambda tensor: contextlib.nullcontext())
+            case "hook":
+                monkeypatch.setattr(triton.knobs.runtime.launch_enter_hook, "calls", [print])
+            case "odd hook":
+                monkeypatch.setattr(triton.knobs.runtime, "launch_exit_hook", print)
+            case "run":
+                monkeypatch.setattr(Jit, "run", lambda self: None)
+            case "own hook":
+                kernel.jit.pre_run_hooks.append(print)
+            case _:
+                raise AssertionError(what)
 
     def stands_in(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         """From now on the module's functions launch kernels on this device."""

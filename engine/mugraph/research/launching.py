@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from mugraph.edit.apply import apply_files
-from mugraph.edit.module.entry import arguments
+from mugraph.edit.module.reads import arguments
 from mugraph.events import Done
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.pipeline import Options, run

@@ -3,17 +3,15 @@ Triton's compiler and the driver are stood in for, as in test_prepared."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
-import triton
 
 from tests.support.both import KERNELS, TAKEN, both_module, floats, pair, right
-from tests.support.driver import Device, Jit, device_of
+from tests.support.driver import Device, device_of
 
 
 @pytest.fixture(scope="module")
@@ -75,19 +73,10 @@ def test_what_is_other_than_it_was_is_launched_as_before(other, module, device, 
     elif other == "misaligned between":
         made = torch.full((9,), 3.0)[1:].view(2, 4)
         monkeypatch.setattr(torch, "mul", lambda y, by: made)
-    elif other == "device":
-        device.current = 1
-        monkeypatch.setattr(torch.cuda, "device_of", lambda tensor: contextlib.nullcontext())
-    elif other == "hook":
-        monkeypatch.setattr(triton.knobs.runtime.launch_enter_hook, "calls", [print])
-    elif other == "odd hook":
-        monkeypatch.setattr(triton.knobs.runtime, "launch_exit_hook", print)
-    elif other == "run":
-        monkeypatch.setattr(Jit, "run", lambda self: None)
-    elif other == "own hook":
-        module.added_kernel.jit.pre_run_hooks.append(print)
-    else:
+    elif other == "trouble":
         device.trouble = 1
+    else:
+        device.disturb(other, module.added_kernel, monkeypatch)
     assert torch.equal(module._both(x, y).reshape(-1), 2 * torch.arange(8.0) + 8)
     assert device.ordinary != []
     seen = [call[0] for call in device.native[told:]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import subprocess
 import sys
@@ -15,10 +14,9 @@ from typing import Any
 
 import pytest
 import torch
-import triton
 from mugraph.edit.module.native import C_TEXT
 
-from tests.support.driver import Device, Jit, Kernel, Places, device_of
+from tests.support.driver import Device, Kernel, Places, device_of
 from tests.support.joined import KERNELS, floats, joined, joined_module, pair, right
 
 
@@ -162,19 +160,10 @@ def test_what_is_other_than_it_was_is_launched_as_before(other, module, device, 
     x = None
     if other == "misaligned":
         x = torch.arange(-1.0, 8.0)[1:]
-    elif other == "device":
-        device.current = 1
-        monkeypatch.setattr(torch.cuda, "device_of", lambda tensor: contextlib.nullcontext())
-    elif other == "hook":
-        monkeypatch.setattr(triton.knobs.runtime.launch_enter_hook, "calls", [print])
-    elif other == "odd hook":
-        monkeypatch.setattr(triton.knobs.runtime, "launch_exit_hook", print)
-    elif other == "run":
-        monkeypatch.setattr(Jit, "run", lambda self: None)
-    elif other == "own hook":
-        module.joined_kernel.jit.pre_run_hooks.append(print)
-    else:
+    elif other == "trouble":
         device.trouble = 201  # no context in this thread
+    else:
+        device.disturb(other, module.joined_kernel, monkeypatch)
     right(module, x)
     assert device.ordinary == ["parts_kernel", "joined_kernel"]
     assert len(device.native) == (other == "trouble")

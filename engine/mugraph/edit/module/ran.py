@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 
-from mugraph.edit.module.entry import paths_of, things_of
+from mugraph.edit.module.reads import paths_of, things_of
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ran import Code, Ran, together
 from mugraph.plans.plan import RegionPlan

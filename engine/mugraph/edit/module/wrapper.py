@@ -9,10 +9,11 @@ from math import prod
 
 from mugraph.codegen.dynamic import read_by_shape
 from mugraph.codegen.statements import statements
-from mugraph.edit.module.entry import entry_text, is_alone, is_direct, on_tensors, tensors_fit
+from mugraph.edit.module.entry import entry_text, is_alone, on_tensors, tensors_fit
 from mugraph.edit.module.laid import Laid, laid_as, order_of
 from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import call, function, returns, torch_type
+from mugraph.edit.module.reads import is_direct
 from mugraph.edit.module.wrapper_sizes import RunSizes
 from mugraph.edit.names import parameter_name
 from mugraph.ir.calls import STORES, is_inplace, operands

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from mugraph.edit.module.entry import arguments
 from mugraph.edit.module.operator import call
+from mugraph.edit.module.reads import arguments
 from mugraph.edit.names import mugraph_id
 from mugraph.edit.source.indent import indent_lines, indent_unit, indentation
 from mugraph.edit.source.text import EditError, SourceFile
