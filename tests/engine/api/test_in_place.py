@@ -105,3 +105,60 @@ def test_a_file_that_has_changed_since(lent: ModuleType):
     model = lent.Stack().eval()
     with torch.no_grad(), pytest.raises(TypeError, match="has changed since"):
         mugraph.optimize(model, torch.randn(16, 64), scale=2.0)
+
+
+PARTS = """\
+import torch
+from torch import nn
+
+
+class Part(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(width, width) / width**0.5)
+
+    def forward(self, x, scale):
+        self.calls = getattr(self, "calls", 0) + 1
+        return torch.softmax(x * scale @ self.weight, dim=-1) @ self.weight
+"""
+WHOLE = """\
+from lent_parts import Part
+from torch import nn
+
+
+class Whole(nn.Module):
+    def __init__(self, width=64, count=2):
+        super().__init__()
+        self.parts = nn.ModuleList([Part(width) for _ in range(count)])
+
+    def forward(self, x, seen):
+        for part in self.parts:
+            y = part(x, scale=2.0)
+            seen.append(part)
+            x = y
+        return x, seen
+"""
+
+
+def test_parts_whose_code_is_in_another_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+):
+    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "lent_parts.py").write_text(PARTS)
+    (packages / "lent_whole.py").write_text(WHOLE)
+    monkeypatch.syspath_prepend(str(packages))
+    request.addfinalizer(in_place.forget)
+    whole, parts = importlib.import_module("lent_whole"), importlib.import_module("lent_parts")
+    request.addfinalizer(lambda: [sys.modules.pop(name) for name in ("lent_whole", "lent_parts")])
+    model, x, seen = whole.Whole().eval(), torch.randn(16, 64), []
+    with torch.no_grad():
+        want = model(x, [])[0]
+        fast = mugraph.optimize(model, x, seen)
+        assert seen == []
+        assert [Path(one.path).name for one in fast.results] == ["lent_whole.py", "lent_parts.py"]
+        torch.testing.assert_close(fast(x, [])[0], want)
+        assert takes_kernels(parts.mugraph_kernels, lambda: fast(x, []), monkeypatch)
+    assert not model.parts[0]._forward_hooks
+    assert not model.parts[0]._forward_pre_hooks
