@@ -122,13 +122,15 @@ def pictured(origin: Origin, inputs: Sequence[object], keywords: Mapping[str, ob
     """A call with these inputs, its objects as they are now. Raises TypeError where they do not fit the signature."""
     signature = inspect.signature(origin.function)
     owner = [] if origin.module is None else [origin.module]
-    bound = signature.bind(*owner, *inputs, **keywords).arguments
+    call = signature.bind(*owner, *inputs, **keywords)
+    call.apply_defaults()  # as a recorded call has them: an argument is found by its place
+    bound = call.arguments
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     given = {stars.get(signature.parameters[name].kind, "") + name: value for name, value in bound.items()}
     if origin.module is not None:
         del given[next(iter(signature.parameters))]
-    call = picture(origin.module, given, origin.function.__code__, origin.function.__globals__)
-    return {origin.qualname: picture_from(call)}
+    made = picture(origin.module, given, origin.function.__code__, origin.function.__globals__)
+    return {origin.qualname: picture_from(made)}
 
 
 def replacement(
