@@ -194,3 +194,24 @@ def test_a_report_says_whose_code_it_is(trace_with: TraceWith) -> None:
         "layer has no region: 3 of the 3 calls that it makes of PyTorch's are made by whole, in lent.py, line 20; in a "
         "library's code they are put in place from Python: mugraph.optimize(model, *inputs)",
     )
+
+
+def test_a_function_with_its_decorator_and_without(trace_with: TraceWith) -> None:
+    library = """
+    import functools
+
+    def doubled(function):
+        @functools.wraps(function)
+        def wrapper(x):
+            return function(x) * 2
+
+        return wrapper
+
+    @doubled
+    def scaled(x):
+        return x.sigmoid()
+
+    def mixed(x, scale):
+        return scaled(x) + scaled.__wrapped__(x) * scale
+    """
+    assert len(found(trace_with(library, LAYER))) == 1

@@ -10,6 +10,7 @@ import ast
 import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from types import FunctionType, ModuleType
 from typing import cast
 
@@ -185,9 +186,10 @@ class _Look:
         code = self.user.code(function)
         if code is None:
             raise Unfound(f"runs {function.__qualname__}, whose code cannot be told apart from other code in its line")
-        key = self._key(function.__module__, function.__qualname__)
-        if self.found.ran.setdefault(key, Ran(function=code)) != Ran(function=code):
-            raise Unfound(f"runs two functions called {function.__qualname__}")
+        name = key = self._key(function.__module__, function.__qualname__)
+        numbers = count(2)  # of others that are called so: one of the same name, or this one without its decorator
+        while self.found.ran.setdefault(key, Ran(function=code)) != Ran(function=code):
+            key = f"{name} ({next(numbers)})"
         self.found.conditions.setdefault(f"_runs({expression}, {key!r})", [])
         self._layers(expression, function)
 
