@@ -164,3 +164,52 @@ def test_parts_whose_code_is_in_another_file(
         assert takes_kernels(parts.mugraph_kernels, lambda: fast(x, []), monkeypatch)
     assert not model.parts[0]._forward_hooks
     assert not model.parts[0]._forward_pre_hooks
+
+
+DECORATED = """\
+import functools
+
+import torch
+from torch import nn
+
+
+def doubled(function):
+    @functools.wraps(function)
+    def wrapper(x):
+        return function(x) * 2
+
+    return wrapper
+
+
+@doubled
+def scaled(x):
+    return x.sigmoid()
+
+
+class Mixed(nn.Module):
+    def __init__(self, width=64):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(width, width) / width**0.5)
+
+    def forward(self, x):
+        y = x @ self.weight
+        return torch.softmax(scaled(y) + scaled.__wrapped__(y), dim=-1) @ self.weight
+"""
+
+
+def test_a_function_that_is_reached_through_its_decorator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+):
+    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "lent_mixed.py").write_text(DECORATED)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    request.addfinalizer(in_place.forget)
+    lent = importlib.import_module("lent_mixed")
+    request.addfinalizer(lambda: sys.modules.pop("lent_mixed"))
+    model, x = lent.Mixed().eval(), torch.randn(16, 64)
+    fast = mugraph.optimize(model, x)
+    kernels = next(value for name, value in vars(lent).items() if "_mugraph_" in name)
+    with torch.no_grad():
+        assert takes_kernels(kernels, lambda: fast(x), monkeypatch)
+        monkeypatch.setattr(lent.scaled.__wrapped__, "__code__", (lambda x: x.tanh()).__code__)
+        assert not takes_kernels(kernels, lambda: fast(x), monkeypatch)
