@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -56,28 +57,25 @@ def hands_over_another_number(case: Case) -> None:
     case.model.strength = 2.0
 
 
-def _half_of(function: FunctionType) -> FunctionType:
-    """A wrapper with the same name, around the same function."""
+def _halving(function: Any) -> FunctionType:
+    """Takes what the library's decorator takes, and halves the result."""
 
-    def decorate(function: Any) -> Any:
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            made = function(*args, **kwargs)
-            return (made[0] * 0.5, None) if isinstance(made, tuple) else made * 0.5
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        made, weights = function(*args, x=kwargs.pop("hidden"), **kwargs)
+        return made * 0.5, weights
 
-        wrapper.__wrapped__ = function  # type: ignore[attr-defined]
-        return wrapper
-
-    made: FunctionType = decorate(function)
-    made.__code__ = made.__code__.replace(co_qualname="renamed.<locals>.decorate.<locals>.wrapper")
-    return made
+    return cast("FunctionType", wrapper)
 
 
 @original_runs(BORROWED, lasting=True)
 def its_decorator_does_more(case: Case) -> None:
     """Its name is the same, and what it is around."""
-    made = _half_of(type(case.model).mixed.__wrapped__)
-    type(case.model).mixed = FunctionType(made.__code__, vars(lending()), closure=made.__closure__)
-    type(case.model).mixed.__wrapped__ = made.__wrapped__
+    kind = type(case.model)
+    before, made = kind.mixed, _halving(kind.mixed.__wrapped__)
+    code = made.__code__.replace(co_qualname=before.__code__.co_qualname)
+    other = FunctionType(code, vars(lending()), closure=made.__closure__)
+    kind.mixed = functools.update_wrapper(other, before.__wrapped__)
 
 
 @either_runs(DECORATED, lasting=True)

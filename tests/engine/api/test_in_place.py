@@ -14,6 +14,7 @@ import torch
 from mugraph.edit import in_place
 
 from tests.engine.api.taken import takes_kernels
+from tests.support.decorated import DOUBLED
 
 TEXT = """\
 import functools
@@ -166,24 +167,9 @@ def test_parts_whose_code_is_in_another_file(
     assert not model.parts[0]._forward_pre_hooks
 
 
-DECORATED = """\
-import functools
-
+MIXED = """
 import torch
 from torch import nn
-
-
-def doubled(function):
-    @functools.wraps(function)
-    def wrapper(x):
-        return function(x) * 2
-
-    return wrapper
-
-
-@doubled
-def scaled(x):
-    return x.sigmoid()
 
 
 class Mixed(nn.Module):
@@ -201,7 +187,7 @@ def test_a_function_that_is_reached_through_its_decorator(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ):
     monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
-    (tmp_path / "lent_mixed.py").write_text(DECORATED)
+    (tmp_path / "lent_mixed.py").write_text(DOUBLED + MIXED)
     monkeypatch.syspath_prepend(str(tmp_path))
     request.addfinalizer(in_place.forget)
     lent = importlib.import_module("lent_mixed")

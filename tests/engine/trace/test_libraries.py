@@ -11,6 +11,7 @@ from mugraph.ir.region import Trace
 from mugraph.trace.tracer import trace_file
 
 from tests.engine.trace.partition import only, outs, targets
+from tests.support.decorated import DOUBLED
 
 TraceWith = Callable[..., Trace]
 
@@ -197,21 +198,11 @@ def test_a_report_says_whose_code_it_is(trace_with: TraceWith) -> None:
 
 
 def test_a_function_with_its_decorator_and_without(trace_with: TraceWith) -> None:
-    library = """
-    import functools
-
-    def doubled(function):
-        @functools.wraps(function)
-        def wrapper(x):
-            return function(x) * 2
-
-        return wrapper
-
-    @doubled
-    def scaled(x):
-        return x.sigmoid()
-
-    def mixed(x, scale):
-        return scaled(x) + scaled.__wrapped__(x) * scale
-    """
+    library = (
+        DOUBLED
+        + """
+def mixed(x, scale):
+    return scaled(x) + scaled.__wrapped__(x) * scale
+"""
+    )
     assert len(found(trace_with(library, LAYER))) == 1
