@@ -87,6 +87,7 @@ class Region:
     turned:    operands of convolutions that are computed channels last: copies that the user's code does not make
     alike_for: whole numbers among its function's arguments, with the least and the largest for which it was traced and
                found to be the same
+    times:     that it was executed in the run that was traced
     """
 
     function: str
@@ -110,6 +111,7 @@ class Region:
     turned: frozenset[int] = frozenset()
     left_none: tuple[str, ...] = ()
     alike_for: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"], compare=False)
+    times: int = field(default=1, compare=False)
 
     @property
     def as_made(self) -> Region:

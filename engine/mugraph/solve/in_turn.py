@@ -31,7 +31,7 @@ _HOPE = 0.05
 
 @dataclass
 class _Unit:
-    """gain_us: at most, of all units that are the same. count: how many they are"""
+    """gain_us: at most, of all units that are the same. count: how often they are executed"""
 
     task: UnitTask
     gain_us: float = 0.0
@@ -46,13 +46,13 @@ class InTurn:
         self._waiting: dict[str, _Unit] = {}
         self._done: dict[str, Answer] = {}
 
-    def add(self, key: str, task: UnitTask, gain_us: float, effort: float = 1.0) -> None:
+    def add(self, key: str, task: UnitTask, gain_us: float, effort: float = 1.0, *, times: int = 1) -> None:
         if key in self._done:
             return
-        self._searches.add(key, SearchTask(task), gain_us, effort)
+        self._searches.add(key, SearchTask(task), gain_us, effort, times=times)
         unit = self._waiting.setdefault(key, _Unit(task))
-        unit.gain_us += gain_us
-        unit.count += 1
+        unit.gain_us += times * gain_us
+        unit.count += times
 
     def answer(self, key: str, region: int, cancelled: Callable[[], bool]) -> Generator[Event, None, Answer]:
         """Measures what gains more before the unit itself."""

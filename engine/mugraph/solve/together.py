@@ -45,9 +45,11 @@ class Limited(Task[T_co], Protocol[T_co]):
 
 
 class Units(Protocol):
-    """Who solves the search units of a file: equal keys are one unit. effort: 1, or DIRECT"""
+    """Who solves the search units of a file: equal keys are one unit."""
 
-    def add(self, key: str, task: UnitTask, gain_us: float, effort: float = 1.0) -> None: ...
+    def add(self, key: str, task: UnitTask, gain_us: float, effort: float = 1.0, *, times: int = 1) -> None:
+        """gain_us: at most, each of the `times` that it is executed. effort: 1, or DIRECT"""
+        ...
 
     def answer(self, key: str, region: int, cancelled: Callable[[], bool]) -> Generator[Event, None, Answer]:
         """region: for events"""
@@ -82,12 +84,12 @@ class Together(Generic[T]):
         self._number = 0
         self._begun = False
 
-    def add(self, key: str, task: Limited[T], gain_us: float, effort: float = 1.0) -> None:
-        """Equal keys are one unit, which gains for each of them. effort: 1, or DIRECT"""
+    def add(self, key: str, task: Limited[T], gain_us: float, effort: float = 1.0, *, times: int = 1) -> None:
+        """Equal keys are one unit, which gains for each of them. gain_us, effort, times: as `Units` has them"""
         if self._executor is None or key in self._running or key in self._done:
             return
         waiting = self._waiting.setdefault(key, _Waiting(task, 0.0, self._number, effort))
-        waiting.gain_us += gain_us
+        waiting.gain_us += times * gain_us
         self._number += 1
 
     @property

@@ -47,7 +47,8 @@ class UnitResults:
         task = UnitTask(unit, place, self.options.bounds, tools.target, tools.compare_with, smaller, most_us)
         task = replace(task, run_number=tools.run_number)
         effort = DIRECT if is_direct(unit.program) else 1.0
-        self.together.add(key, task, possible_gain_us(unit, tools.target, tools.compare_with), effort)
+        gain_us = possible_gain_us(unit, tools.target, tools.compare_with)
+        self.together.add(key, task, gain_us, effort, times=region.times)
 
     def of(self, unit: SearchUnit, place: Place, region: Region, most_us: float) -> Generator[Event, None, UnitResult]:
         """With a kernel only where the program is what the unit's calls compute. What is recalled was found for the

@@ -65,6 +65,7 @@ class _Region(msgspec.Struct):
     left_none: tuple[str, ...] = ()
     dynamic: _Dynamic | None = None
     alike_for: dict[str, tuple[int, int]] = {}
+    times: int = 1
 
 
 class _Trace(msgspec.Struct):
@@ -169,6 +170,7 @@ def trace_to_json(trace: Trace) -> bytes:
             reason=region.reason,
             dynamic=_encode_dynamic(region.dynamic),
             alike_for=dict(region.alike_for),
+            times=region.times,
         )
         for region in trace.regions
     ]
@@ -202,6 +204,7 @@ def trace_from_json(data: bytes) -> Trace:
             reason=region.reason,
             dynamic=_decode_dynamic(region.dynamic),
             alike_for=region.alike_for,
+            times=region.times,
         )
         for region in wire.regions
     )

@@ -33,7 +33,7 @@ _TORCH = words(
     torch.functional.broadcast_shapes torch.is_inference_mode_enabled
     torch.amp.autocast_mode.autocast torch.jit.is_scripting torch._jit_internal.is_scripting torch._C.Size
     torch._jit_internal.is_tracing torch.jit._trace.is_tracing torch.compiler.is_compiling torch.is_autocast_enabled
-    torch._C._get_tracing_state torch._C.finfo torch._C.iinfo torch._C.device"""
+    torch._C._get_tracing_state torch._C._log_api_usage_once torch._C.finfo torch._C.iinfo torch._C.device"""
 )
 _READS = words(
     """get items keys values copy index count startswith endswith format join lower upper split strip replace numel
@@ -124,10 +124,10 @@ class Judge:
     def module_problem(self, module: torch.nn.Module) -> str | None:
         if any(getattr(module, hooks, None) for hooks in _HOOKS):
             return "a module with hooks"
-        if type(module).__module__.partition(".")[0] == "torch":
-            return None
-        code = _code(inspect.unwrap(type(module).forward))
-        return None if self.watches(code) else "a module of another library"
+        forward = inspect.unwrap(type(module).forward)
+        if str(getattr(forward, "__module__", "")).partition(".")[0] == "torch":
+            return None  # PyTorch's own, inherited or not: what else of the class it calls is watched, or foreign
+        return None if self.watches(_code(forward)) else "a module of another library"
 
     def foreign(self, frame: FrameType) -> str | None:
         """The third-party package whose code this frame runs, if it is one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mugraph.ir.calls import renumbered
 from mugraph.ir.region import Call, Named, Region
@@ -30,13 +30,24 @@ from mugraph.trace.syntax.nodes import Function
 
 @dataclass(frozen=True)
 class Assembled:
-    """numbers: the tape's value number -> the region's. conditions: become the region's guards in the end."""
+    """numbers: the tape's value number -> the region's. conditions: become the region's guards in the end. kept: the
+    tensors it reads that were there before the run, as weights. others: units in which the same was done"""
 
     region: Region
     conditions: Conditions
     unit: Unit
     scope: Scope
     numbers: Mapping[int, int]
+    kept: frozenset[int] = frozenset()
+    others: list[Unit] = field(default_factory=list[Unit])
+
+    @property
+    def units(self) -> Sequence[Unit]:
+        return [self.unit, *self.others]
+
+    @property
+    def times(self) -> int:
+        return 1 + len(self.others)
 
 
 def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
@@ -116,7 +127,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         called=tuple(sorted(inside.called)),
         left_none=left_none(scope, unit),
     )
-    return Assembled(region, conditions, unit, scope, new)
+    return Assembled(region, conditions, unit, scope, new, frozenset(consumed.keys() - scope.computed))
 
 
 def _region(

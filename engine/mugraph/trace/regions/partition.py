@@ -11,14 +11,15 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from mugraph.ir.ran import together
-from mugraph.ir.region import Range, Region
+from mugraph.ir.region import Region
 from mugraph.trace.pytorch.targets import is_elementwise, matters
 from mugraph.trace.regions.assemble import Assembled, assemble
-from mugraph.trace.regions.conditions import as_expressions, merge
+from mugraph.trace.regions.conditions import as_expressions
 from mugraph.trace.regions.executions import Execution, Item, execution_of
+from mugraph.trace.regions.one_place import in_one_place
 from mugraph.trace.regions.replacement_unit import Offence, Refused, Unit, line_of
 from mugraph.trace.regions.scope import Scope
+from mugraph.trace.regions.ways import Found, add, overlap, searched
 from mugraph.trace.run.tape import Activation, Event, Happening, Made, Record
 from mugraph.trace.syntax.nodes import number_of
 from mugraph.trace.syntax.statements import SCOPES, in_own_scope, leaves_block, tensors_of
@@ -33,8 +34,8 @@ class Partition:
     """Collects the regions of one source file over several runs."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, Range], Assembled] = {}
-        self._own: dict[tuple[str, Range], Assembled] = {}
+        self._found: Found = {}
+        self._own: Found = {}
         self.refused: dict[int, Refused] = {}
         """Of the last run that was added, by line."""
 
@@ -48,28 +49,32 @@ class Partition:
         for least_chain in (CHAIN, 1):
             for activation in scope.tape.activations:
                 if activation.site is None:
-                    found: dict[tuple[str, Range], Assembled] = {}
-                    _Search(scope, found, self.refused, least_chain).activation(activation)
+                    found: Found = {}
+                    search = _Search(scope, found, self.refused, least_chain)
+                    search.activation(activation)
+                    found = in_one_place(found, search)
                     outermost = scope.name_of(activation)
                     some = some or bool(found)
-                    for key, one in found.items():
-                        add(self._own if key[0] == outermost else self._found, key, one)
+                    for key, ways in found.items():
+                        add(self._own if key[0] == outermost else self._found, key, *ways)
             if len(self._own) + len(self._found) > before:
                 break
         return some
 
     def kept(self) -> tuple[Assembled, ...]:
         """In the order of the source, none overlapping another that was found before it. What was found in a function
-        that was run for its own sake comes before what was found where another called it."""
+        that was run for its own sake comes before what was found where another called it. Of code that was executed in
+        several ways, as a block of several widths, there is one for each of those that were executed most."""
         kept: list[Assembled] = []
-        all_found = dict(self._own)
-        for key, one in self._found.items():
-            add(all_found, key, one)
-        for found in all_found.values():
-            here = found.region.range
-            overlapping = any(o.region.range.start < here.end and here.start < o.region.range.end for o in kept)
-            if not overlapping:
-                kept.append(replace(found, region=replace(found.region, guards=as_expressions(found.conditions))))
+        all_found = {key: list(ways) for key, ways in self._own.items()}
+        for key, ways in self._found.items():
+            add(all_found, key, *ways)
+        for (_, here), ways in all_found.items():
+            if any(overlap(here, one.region.range) for one in kept):
+                continue
+            for way in searched(ways):
+                region = replace(way.region, guards=as_expressions(way.conditions), times=way.times)
+                kept.append(replace(way, region=region))
         return tuple(sorted(kept, key=lambda found: found.region.range.start))
 
     def left(self) -> Mapping[int, Refused]:
@@ -90,18 +95,20 @@ class _Search:
     """least_chain: element-wise operators that are worth a look where there is nothing else"""
 
     scope: Scope
-    found: dict[tuple[str, Range], Assembled]
+    found: Found
     refused: dict[int, Refused]
     least_chain: int
     worked: int = 0
     """Units that are regions."""
 
     def activation(self, activation: Activation) -> None:
-        function = self.scope.function(activation)
         if not any(isinstance(event, Record) and event.outputs for event in self.scope.events(activation)):
             return
-        execution, _ = execution_of(self.scope.body(function), activation)
-        self.block(activation, execution)
+        self.block(activation, self.execution(activation))
+
+    def execution(self, activation: Activation) -> Execution:
+        execution, _ = execution_of(self.scope.body(self.scope.function(activation)), activation)
+        return execution
 
     def block(self, activation: Activation, execution: Execution) -> None:
         run: list[Item] = []
@@ -212,6 +219,20 @@ class _Search:
         add(self.found, (region.function, region.range), result)
         return None
 
+    def made(self, unit: Unit) -> Assembled | None:
+        """The region of a unit, if it can be one that is worth a look."""
+        if unit.expression is None:
+            events = self.scope.between(unit.activation, Item(unit.statements[0], unit.first, unit.after))
+        else:
+            events = self.scope.under(unit)
+        records = [event for event in events if isinstance(event, Record)]
+        if len(records) > MAX_CALLS or not self.clean(unit.activation, events):
+            return None
+        result = assemble(self.scope, unit)
+        if isinstance(result, Offence) or not self.has_work(call.target for call in result.region.calls):
+            return None
+        return result
+
     @contextmanager
     def refusal(self, unit: Unit, offence: Offence | None, events: Sequence[Event]) -> Generator[None]:
         """Keeps its reason where no part that is tried inside is a region. events: of what is at fault"""
@@ -267,30 +288,6 @@ class _Search:
         for inner in self.scope.called(activation, item.first):
             if inner.site is not None and (not inner.site.nodes or inner.site.nodes[-1] not in searched):
                 self.activation(inner)
-
-
-def add(found: dict[tuple[str, Range], Assembled], key: tuple[str, Range], new: Assembled) -> None:
-    """The first one stays. It is put together with another that is the same but for the code that ran."""
-    known, region = found.get(key), new.region
-    if known is None:
-        found[key] = new
-    elif replace(known.region, ran=region.ran, outside=region.outside, called=region.called) == region:
-        found[key] = _merged(known, new)
-
-
-def _merged(known: Assembled, other: Assembled) -> Assembled:
-    """Two executions that did the same, as one. If different code ran in them, the first one is kept, with its
-    guards."""
-    ran = dict(known.region.ran)
-    for name, one in other.region.ran.items():
-        both = together(ran.get(name, one), one)
-        if both is None:
-            return known
-        ran[name] = both
-    called = tuple(sorted({*known.region.called, *other.region.called}))
-    outside = {**known.region.outside, **other.region.outside}
-    region = replace(known.region, ran=ran, outside=outside, called=called)
-    return replace(known, region=region, conditions=merge(known.conditions, other.conditions))
 
 
 def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:
