@@ -64,10 +64,12 @@ def run(
     cancelled: Callable[[], bool] = never,
     tools: Tools | None = None,
     taken: Sequence[str] = (),
+    file_budget_s: Callable[[Trace], float] | None = None,
 ) -> Iterator[Event]:
     """Optimise a file. source: its text if it is not what the disk holds. runs: what was recorded of its functions,
     which are traced for each way in which they were called; a region whose kernel would take none of the calls is not
-    searched. store: None keeps nothing. tools: of a run over several files; None: its own. taken: as of `run_trace`
+    searched. store: None keeps nothing. tools: of a run over several files; None: its own. taken: as of `run_trace`.
+    file_budget_s: of a run over several files, the seconds of this one, once it is traced; None: as the options have it
 
     Raises tune.device.UnknownTarget and executors.executor.CannotExecute; everything the file itself is to blame for is
     in Done's result.
@@ -101,6 +103,8 @@ def run(
             trace = withhold(trace, text, runs.calls, gpu=ready.device.kind == "gpu")
         traced_s = time.monotonic() - began
         yield Traced(trace, traced_s)
+        if file_budget_s is not None:
+            options = replace(options, file_budget_s=file_budget_s(trace))
         yield from run_trace(
             trace,
             ready.device,

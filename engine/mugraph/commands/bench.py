@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
-from mugraph.commands.progress import ProgressView
 from mugraph.events import Done, FileResult, RegionResult, Traced
 from mugraph.executors.choose import choose
 from mugraph.executors.executor import CannotExecute
 from mugraph.ir.dtypes import itemsize
 from mugraph.pipeline import Options, run
 from mugraph.reports.document import called_document, device_document, finite
+from mugraph.reports.progress import ProgressView
 from mugraph.reports.text import model_name
 from mugraph.store.keys import versions
 from mugraph.targets import Target

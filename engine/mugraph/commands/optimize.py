@@ -7,7 +7,6 @@ import logging
 from rich.console import Console
 
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
-from mugraph.commands.progress import ProgressView
 from mugraph.commands.setting_options import tuner_named
 from mugraph.edit.apply import EditError, apply_files
 from mugraph.events import Done, FileResult, Traced
@@ -17,6 +16,7 @@ from mugraph.pipeline import Options, improved, run
 from mugraph.recording.memory import complaint
 from mugraph.recording.runs import Runs
 from mugraph.reports.document import file_document
+from mugraph.reports.progress import ProgressView
 from mugraph.reports.text import print_report
 from mugraph.store import Store
 from mugraph.trace.syntax.source import read_source

@@ -1,10 +1,11 @@
-"""Calls of a model's parts whose code is in other files than the model's own, as one run of it makes them."""
+"""Calls of a model's parts whose code is in other files than the model's own, as a run of it makes them."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,76 +17,125 @@ from mugraph.trace.picture import Picture
 
 @dataclass
 class InnerCall:
-    """Of the calls of one class's objects with tensors of the same shapes, the first. times: how many there were"""
+    """Of the calls of one class's objects with tensors of the same shapes, the first. times, seconds: of all of them"""
 
-    module: torch.nn.Module
     origin: Origin
     args: Sequence[object]
     keywords: Mapping[str, object]
-    times: int = 1
+    times: int = 0
+    seconds: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """The full name of the class, as a region says what ran in it."""
+        return f"{type(self.origin.module).__module__}.{type(self.origin.module).__qualname__}"
+
+
+@dataclass(frozen=True)
+class FileCalls:
+    """Of one file, a call of each class whose code is entered there. parts: of the model's time, by class"""
+
+    origin: Origin
+    calls: Sequence[InnerCall]
+    parts: Mapping[str, float]
+
+    def part(self, reached: Collection[str]) -> float:
+        """Of the model's time, what is not in these classes."""
+        return sum(part for kind, part in self.parts.items() if kind not in reached)
+
+    def pictures(self, reached: Collection[str]) -> dict[str, Picture]:
+        """By function, a call of the classes that are not among these."""
+        found: dict[str, Picture] = {}
+        for call in self.calls:
+            if call.kind not in reached:
+                for name, picture in pictured(call.origin, call.args, call.keywords).items():
+                    found.setdefault(name, picture)
+        return found
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """A call that has not ended. call: None where it is not kept"""
+
+    path: Path | None
+    call: InnerCall | None
+    began_s: float
 
 
 @dataclass
 class _Watch:
-    """stack: files of the calls that have begun and not ended"""
+    """stack: the outermost call first"""
 
     origins: Mapping[type, Origin]
-    stack: list[Path | None] = field(default_factory=list["Path | None"])
+    stack: list[_Begun] = field(default_factory=list[_Begun])
     calls: dict[tuple[object, ...], InnerCall] = field(default_factory=dict[tuple[object, ...], InnerCall])
 
     def before(self, module: torch.nn.Module, args: tuple[object, ...], keywords: dict[str, object]) -> None:
-        origin = self.origins.get(type(module))
-        path = origin.path if origin is not None else None
-        if origin is not None and path not in self.stack:
+        origin, call = self.origins.get(type(module)), None
+        if origin is not None and all(begun.path != origin.path for begun in self.stack):
             key = (type(module), *map(_kind, (*args, *keywords.values())))
-            if key in self.calls:
-                self.calls[key].times += 1
-            else:
-                self.calls[key] = InnerCall(module, origin, args, keywords)
-        self.stack.append(path)
+            call = self.calls.setdefault(key, InnerCall(replace(origin, module=module), args, keywords))
+        self.stack.append(_Begun(origin.path if origin is not None else None, call, _now()))
 
     def after(self, *_: object) -> None:
-        self.stack.pop()
+        begun = self.stack.pop()
+        if begun.call is not None:
+            begun.call.times += 1
+            begun.call.seconds += _now() - begun.began_s
 
 
 def by_file(
     model: torch.nn.Module, own: Path, args: Sequence[object], keywords: Mapping[str, object]
-) -> list[tuple[Origin, dict[str, tuple[str, Picture]]]]:
-    """For each other file that code of the model's parts is in, in the order in which they are reached: qualified names
-    of functions -> the full name of the class, as a region says what ran in it, and a picture of a call."""
-    found: dict[Path, tuple[Origin, dict[str, tuple[str, Picture]]]] = {}
-    for call in inner_calls(model, own, args, keywords):
-        kind = type(call.module)
-        _, pictures = found.setdefault(call.origin.path, (call.origin, {}))
-        for name, picture in pictured(call.origin, call.args, call.keywords).items():
-            pictures.setdefault(name, (f"{kind.__module__}.{kind.__qualname__}", picture))
-    return list(found.values())
+) -> list[FileCalls]:
+    """For each other file that code of the model's parts is in, in the order in which they are reached."""
+    calls, seconds = inner_calls(model, own, args, keywords)
+    found: dict[Path, list[InnerCall]] = {}
+    for call in calls:
+        found.setdefault(call.origin.path, []).append(call)
+    return [
+        FileCalls(
+            there[0].origin,
+            [max((one for one in there if one.kind == kind), key=lambda one: one.times) for kind in _kinds(there)],
+            {kind: sum(one.seconds for one in there if one.kind == kind) / seconds for kind in _kinds(there)},
+        )
+        for there in found.values()
+    ]
+
+
+def _kinds(calls: Sequence[InnerCall]) -> list[str]:
+    return list(dict.fromkeys(call.kind for call in calls))
 
 
 def inner_calls(
     model: torch.nn.Module, own: Path, args: Sequence[object], keywords: Mapping[str, object]
-) -> list[InnerCall]:
-    """Of each class of another file than `own`, the call that is made most often, where that file's code is entered; in
-    the order in which they are made. The model is run once, on copies of the inputs: it may write to them. Of a model
-    that trains, nothing is said: its run would change it."""
+) -> tuple[list[InnerCall], float]:
+    """Calls of classes of other files than `own`, where that file's code is entered, in the order in which they are
+    made; and the seconds of the run. The model is run twice, on copies of the inputs, as it may write to them; the
+    first time PyTorch prepares itself. Of a model that trains, nothing is said: its run would change it."""
     origins = _elsewhere(model, own)
     if not origins or any(module.training for module in model.modules()):
-        return []
+        return [], 0.0
+    model(*copy.deepcopy(tuple(args)), **copy.deepcopy(dict(keywords)))
     watch, handles = _Watch(origins), list[Any]()
+    given, named = copy.deepcopy(tuple(args)), copy.deepcopy(dict(keywords))
     try:
         for module in model.modules():
             handles.append(module.register_forward_pre_hook(watch.before, with_kwargs=True))
             handles.append(module.register_forward_hook(watch.after, always_call=True))
-        model(*copy.deepcopy(tuple(args)), **copy.deepcopy(dict(keywords)))
+        began = _now()
+        model(*given, **named)
+        seconds = _now() - began
     finally:
         for handle in handles:
             handle.remove()
-    most: dict[type, InnerCall] = {}
-    for call in watch.calls.values():
-        known = most.setdefault(type(call.module), call)
-        if call.times > known.times:
-            most[type(call.module)] = call
-    return list(most.values())
+    return list(watch.calls.values()), seconds
+
+
+def _now() -> float:
+    """Seconds, when all that was begun is done."""
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+    return time.perf_counter()
 
 
 def _elsewhere(model: torch.nn.Module, own: Path) -> dict[type, Origin]:
@@ -93,13 +143,13 @@ def _elsewhere(model: torch.nn.Module, own: Path) -> dict[type, Origin]:
     found: dict[type, Origin] = {}
     for module in model.modules():
         kind = type(module)
-        if kind in found or kind.__module__.partition(".")[0] == "torch" or next(module.parameters(), None) is None:
+        if kind in found or next(module.parameters(), None) is None:
             continue
         try:
             origin = Origin.of(module)
         except TypeError:
             continue
-        if origin.path != own:
+        if origin.path != own and str(origin.function.__module__).partition(".")[0] != "torch":
             found[kind] = origin
     return found
 

@@ -18,6 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mugraph.ir.ranges import Take, takes
 from mugraph.ir.region import Region, Status, Trace
+from mugraph.nested import Reached, until_called_for
 from mugraph.trace.decisions import decisions
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.regions.check import check_found
@@ -110,15 +111,19 @@ class Session:
         try:
             if package is not None and path.stem != "__init__":
                 importlib.import_module(package)
-            self.namespace = self.workspace.run(name, package)
+            wanted = {*self.request.pictures, *self.request.recorded, *filter(None, [self.request.qualname])}
+            with until_called_for(wanted):
+                self.namespace = self.workspace.run(name, package)
+        except Reached:
+            self.namespace = vars(sys.modules[name])
         except BaseException as error:
             here = f", which is not installed in {sys.executable}" if isinstance(error, ModuleNotFoundError) else ""
             said = f"{path.name} cannot be imported: {sentence(error, self.source)}{here}"
             begun = sys.modules.get(name)
-            if not self.request.pictures or begun is None:
+            if begun is None or not (self.request.pictures or self.request.recorded):
                 self.errors.append(said)
                 return False
-            # A script that wants arguments, say. What it has defined by then may be all that recorded calls need
+            # A script that wants arguments, or a GPU. What it has defined by then may be all that recorded calls need
             self.namespace, self.incomplete = vars(begun), said
         return True
 

@@ -20,6 +20,7 @@ from typing import Any, cast
 
 import torch
 
+from mugraph.nested import Reached, until_called_for
 from mugraph.recording.inside.mugraph_watcher.guards import Guards
 from mugraph.recording.inside.mugraph_watcher.watch import why_not
 from mugraph.trace.run.around import as_recorded
@@ -130,7 +131,12 @@ def _imported(applied: Applied, folder: Path) -> tuple[ModuleType, dict[str, obj
     kernels = _run(place / f"{applied.module}.py", applied.module_text, _beside(applied.module, package), package)
     if owner is not None:
         setattr(owner, applied.module, kernels)
-    return kernels, vars(_run(place / path.name, applied.text, name, package))
+    try:
+        with until_called_for({*(applied.pictures or {}), *(applied.recorded or {})}):
+            _run(place / path.name, applied.text, name, package)
+    except Reached:
+        pass  # what it has defined by then is what the program had
+    return kernels, vars(sys.modules[name])
 
 
 def _beside(module: str, package: str | None) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import mugraph
 import pytest
 import torch
-from mugraph.edit import in_place
 
+from tests.engine.api.conftest import Lend
 from tests.engine.api.taken import takes_kernels
 from tests.support.decorated import DOUBLED
 
@@ -65,15 +62,8 @@ class Stack(nn.Module):
 
 
 @pytest.fixture
-def lent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
-    packages = tmp_path / "site-packages"
-    packages.mkdir()
-    (packages / "lent_model.py").write_text(TEXT)
-    monkeypatch.syspath_prepend(str(packages))
-    yield importlib.import_module("lent_model")
-    del sys.modules["lent_model"]
-    in_place.forget()
+def lent(lend: Lend) -> ModuleType:
+    return lend(lent_model=TEXT)[0]
 
 
 def test_methods_of_a_librarys_classes(lent: ModuleType, monkeypatch: pytest.MonkeyPatch):
@@ -143,18 +133,8 @@ class Whole(nn.Module):
 """
 
 
-def test_parts_whose_code_is_in_another_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-):
-    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
-    packages = tmp_path / "site-packages"
-    packages.mkdir()
-    (packages / "lent_parts.py").write_text(PARTS)
-    (packages / "lent_whole.py").write_text(WHOLE)
-    monkeypatch.syspath_prepend(str(packages))
-    request.addfinalizer(in_place.forget)
-    whole, parts = importlib.import_module("lent_whole"), importlib.import_module("lent_parts")
-    request.addfinalizer(lambda: [sys.modules.pop(name) for name in ("lent_whole", "lent_parts")])
+def test_parts_whose_code_is_in_another_file(lend: Lend, monkeypatch: pytest.MonkeyPatch):
+    parts, whole = lend(lent_parts=PARTS, lent_whole=WHOLE)
     model, x, seen = whole.Whole().eval(), torch.randn(16, 64), []
     with torch.no_grad():
         want = model(x, [])[0]
@@ -183,15 +163,8 @@ class Mixed(nn.Module):
 """
 
 
-def test_a_function_that_is_reached_through_its_decorator(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-):
-    monkeypatch.setenv("MUGRAPH_CACHE_DIR", str(tmp_path / "cache"))
-    (tmp_path / "lent_mixed.py").write_text(DOUBLED + MIXED)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    request.addfinalizer(in_place.forget)
-    lent = importlib.import_module("lent_mixed")
-    request.addfinalizer(lambda: sys.modules.pop("lent_mixed"))
+def test_a_function_that_is_reached_through_its_decorator(lend: Lend, monkeypatch: pytest.MonkeyPatch):
+    (lent,) = lend(lent_mixed=DOUBLED + MIXED)
     model, x = lent.Mixed().eval(), torch.randn(16, 64)
     fast = mugraph.optimize(model, x)
     kernels = next(value for name, value in vars(lent).items() if "_mugraph_" in name)
