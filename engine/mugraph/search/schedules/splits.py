@@ -19,6 +19,7 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.parts import parts_names
 from mugraph.ir.placement import varying
 from mugraph.kinds import accumulator, kind_named
+from mugraph.search.schedules.added_first import added_first
 from mugraph.search.schedules.cutting import above, in_parts, in_parts_of, kernel, order_in_memory, unfinished
 
 PART_TILES = (256, 128, 64)
@@ -113,6 +114,7 @@ def odd_counts(size: int) -> list[int]:
 def _cut(block: BlockGraph, axis: str) -> Cut | None:
     if any(axis in tensor.uncut for tensor in block.tensors):
         return None
+    block = added_first(block, axis)
     vary = varying(block)
     closing = [op for op in block.ops if op.kind is Kind.ACCUM and op.over == (axis,)]
     if not closing or any(vary[op.name] or axis in op.axes for op in closing):
