@@ -10,6 +10,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Region
 from mugraph.trace.regions.value_names import value_names
 from mugraph.units.fusion import fits
+from mugraph.units.looked_up import looks_up
 from mugraph.units.lower import Lowered, NotLowerable, lower
 from mugraph.units.region_graph import RegionGraph
 
@@ -94,7 +95,7 @@ class UnitPrograms:
             )
         except NotLowerable:
             return None
-        return lowered if fits(lowered.program) else None
+        return lowered if fits(lowered.program) and not looks_up(lowered.program) else None
 
 
 def worthwhile(unit: GrowingUnit) -> bool:
