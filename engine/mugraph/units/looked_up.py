@@ -1,4 +1,4 @@
-"""Tensors of which a program needs one element of each row alone, at an index (ops/families/gather.py, classes.py).
+"""Tensors of which a program needs one element of each row alone, at an index (ops/algebra/picking.py).
 
 PyTorch looks these up. A kernel that finds them by the places of all others would read the whole tensor.
 """
@@ -21,7 +21,8 @@ def looks_up(program: TensorProgram) -> bool:
         """By all that reads it?"""
         own = users.get(name, [])
         return bool(own) and all(
-            user.kind is Kind.KEPT
+            user.kind.opaque is not None
+            and user.kind.opaque.vanishes
             and user.inputs[0] != name
             and user.inputs[0] in placed
             and all(one.kind.reduces and set(one.over) <= placed[user.inputs[0]] for one in users.get(user.name, []))
@@ -36,7 +37,7 @@ def _placed(program: TensorProgram) -> dict[str, frozenset[str]]:
     places = {op.name: frozenset(op.axes) for op in program.ops if op.kind.of_places}
     found: dict[str, frozenset[str]] = {}
     for op in program.ops:
-        if op.kind is Kind.EQUAL:
+        if op.kind.opaque is not None and op.kind.opaque.is_truth:
             axes = [places[name] for name in op.inputs if name in places]
             if axes:
                 found[op.name] = frozenset[str]().union(*axes)

@@ -1,17 +1,16 @@
-"""One element of each row, at an index: the sum over the row of each element where its place is the index.
+"""One element of each row, at an index, as a sum over the row (picking.py): a row that is computed need not be stored.
 
-So it is found in a pass over the row that is made anyway, as for its log-sum-exp, and the row need not be stored. What
-is loaded for nothing else is looked up as before (units/looked_up.py).
+What is loaded for nothing else is looked up as before (units/looked_up.py).
 """
 
 from __future__ import annotations
 
 from mugraph.ir.dtypes import COMPARED, COMPUTED
-from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.picking import picked
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 
@@ -29,5 +28,4 @@ def gather(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if b.values[index.value].dtype not in COMPARED or b.values[x.value].dtype not in COMPUTED:
         raise NotLowerable(f"{args.call.target} of whole numbers is outside the fragment")
     row = b.fresh(shape[dim], "c")
-    is_it = b.opaque(Kind.EQUAL, b.at(index, dims), b.places.along(row))
-    return b.sum(b.opaque(Kind.KEPT, is_it, b.at(x, (*dims[:dim], row, *dims[dim + 1 :]))), row)
+    return picked(b, b.at(index, dims), b.at(x, (*dims[:dim], row, *dims[dim + 1 :])), row)
