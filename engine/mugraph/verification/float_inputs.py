@@ -218,8 +218,8 @@ def _bounded_logits(
     program: TensorProgram, drawn: dict[str, Tensor], home: Mapping[str, str], bound: float, *, only_larger: bool
 ) -> dict[str, Tensor]:
     """Scales the inputs behind the arguments of exp until the largest argument is near the bound, if it follows the
-    inputs: what is capped, as c * tanh(x / c) is, does not. Sums over thousands of numbers are beyond what float64 has an
-    exponential for."""
+    inputs: what is capped, as c * tanh(x / c) is, does not. Sums over thousands of numbers are beyond what float64 has
+    an exponential for."""
     arguments = arguments_of(program.ops, "exp")
     above = ancestors(program.ops, arguments)
     loads = (op for op in program.ops if op.kind is Kind.LOAD and op.name in above)

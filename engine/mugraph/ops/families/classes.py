@@ -1,7 +1,7 @@
 """Losses of classes: the logarithm of a class's share, of a class that is given by its index or by probabilities.
 
-What stands at an index is a sum over the classes (picking.py), so it is found in the pass over them that their logarithm
-needs anyway.
+What stands at an index is a sum over the classes (picking.py), so it is found in the pass over them that their
+logarithm needs anyway.
 """
 
 from __future__ import annotations

@@ -69,8 +69,8 @@ class Form:
         return found
 
     def early(self) -> Iterator[Partition]:
-        """What is looked at before all others, and what these are compared with. Of a program with several outputs: each
-        of them computed for itself, where one kernel can. Of one with products: they end where little is left of
+        """What is looked at before all others, which are compared with it. Of a program with several outputs: each of
+        them computed for itself, where one kernel can. Of one with products: a kernel that ends where little is left of
         them."""
         for parts in (self._partitions.apart, *waists(self.program, self._worth_storing)):
             partition = self._solved(parts)

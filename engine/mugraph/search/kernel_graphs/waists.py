@@ -1,8 +1,8 @@
 """Values of a program that all of its products reach the outputs through, and that are much smaller than these.
 
 A cross-entropy has one number for each row, whatever is then made of the rows: a kernel graph that computes the product
-and that number together stores nothing as large as the product. Estimates of parts that were not searched are too coarse
-to tell it from others that store the product, of which there are many; so it is looked at before them.
+and that number together stores nothing as large as the product. Estimates of parts that were not searched are too
+coarse to tell it from others that store the product, of which there are many; so it is looked at before them.
 """
 
 from __future__ import annotations
