@@ -29,7 +29,7 @@ LOGITS = {
     "odd_vocabulary": 20 * 4623,
 }
 """Rows times classes."""
-LONG = {"token_loss", "smoothed", "contrast", "with_z_loss"}
+LONG = LOGITS.keys() - {"by_hand", "odd_vocabulary"}
 BUDGET_S = 1.5
 
 
