@@ -20,7 +20,7 @@ from tests.support.clock import FILE_S
 FOLDER = Path(__file__).parent / "linear_losses"
 LOGITS = {
     "token_loss": 48 * 3072,
-    "smoothed": 40 * 5120,
+    "smoothed": 48 * 8192,
     "tied": 24 * 6400,
     "capped": 48 * 2560,
     "by_hand": 64 * 1536,

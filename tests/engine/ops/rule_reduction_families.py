@@ -155,10 +155,11 @@ def nll_loss(rng: Rng) -> Drawn:
 
 
 def gather(rng: Rng) -> Drawn:
-    of = shape(rng)
+    of = list(shape(rng))
     dim = rng.randrange(len(of))
+    of[dim] = max(2, of[dim])
     index = Indices((*of[:dim], 1, *of[dim + 1 :]), of[dim])
-    return drawn(T(of), rng.choice((dim, dim - len(of))), index)
+    return drawn(T(tuple(of)), rng.choice((dim, dim - len(of))), index)
 
 
 def take_along_dim(rng: Rng) -> Drawn:

@@ -25,6 +25,8 @@ def gather(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     dim = args.integer("dim") % len(shape)
     if b.shape(index) != (*shape[:dim], 1, *shape[dim + 1 :]):
         raise NotLowerable(f"{args.call.target} of several places of a row, or of some rows, is outside the fragment")
+    if shape[dim] == 1:
+        raise NotLowerable(f"{args.call.target} of rows of one element is outside the fragment")
     if b.values[index.value].dtype not in COMPARED or b.values[x.value].dtype not in COMPUTED:
         raise NotLowerable(f"{args.call.target} of whole numbers is outside the fragment")
     row = b.fresh(shape[dim], "c")
