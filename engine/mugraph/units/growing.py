@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from math import prod
 
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Region
 from mugraph.trace.regions.value_names import value_names
 from mugraph.units.fusion import fits
+from mugraph.units.looked_up import looks_up
 from mugraph.units.lower import Lowered, NotLowerable, lower
 from mugraph.units.region_graph import RegionGraph
 
@@ -16,6 +18,8 @@ _LESS_ROOM = 4
 """Of each chain that prepares an input, one limit counts the last operator alone. It is smaller by this factor than the
 limit that counts all operators."""
 
+_NARROWER = 16
+"""Times as many places as what is left of it, a product has at least."""
 MOST_OF_LOSSES = 24
 """Operators of a unit with an exp and without a product, whose result is one number, as a loss over classes."""
 MOST_WITHOUT_PRODUCTS = 32
@@ -67,8 +71,8 @@ class UnitPrograms:
             with_exp = max(with_exp, MOST_OF_LOSSES)
         if size > limit and any("exp" in op.kind.primitives for op in program.ops):
             limit = with_exp
-            if size > limit:  # RoPE on queries and keys
-                size, limit = size - prepared(program), limit - _LESS_ROOM
+            if size > limit:  # RoPE on queries and keys; a loss of classes
+                size, limit = size - prepared(program) - finishing(program), limit - _LESS_ROOM
         return lowered if size <= limit else None
 
     def _lowered(self, calls: frozenset[int], output: int) -> Lowered | None:
@@ -91,7 +95,7 @@ class UnitPrograms:
             )
         except NotLowerable:
             return None
-        return lowered if fits(lowered.program) else None
+        return lowered if fits(lowered.program) and not looks_up(lowered.program) else None
 
 
 def worthwhile(unit: GrowingUnit) -> bool:
@@ -112,6 +116,20 @@ def prepared(program: TensorProgram) -> int:
             early.add(op.name)
     inner = [op for op in program.compute_ops if op.name in early and early.issuperset(users.get(op.name, ["-"]))]
     return len(inner)
+
+
+def finishing(program: TensorProgram) -> int:
+    """Element-wise operators on what is left of the products when it has been reduced, as what a cross-entropy makes of
+    each row: they give the search little to decide."""
+    sizes = program.sizes
+    least = min((prod(sizes[a] for a in op.axes) for op in program.ops if op.kind.contracts), default=0)
+    below: set[str] = set()
+    found = 0
+    for op in program.ops:
+        if op.kind.contracts or below.intersection(op.inputs):
+            below.add(op.name)
+            found += op.kind.is_elementwise and _NARROWER * prod(sizes[a] for a in op.axes) <= least
+    return found
 
 
 def identifier_of(region: Region) -> str:

@@ -35,6 +35,7 @@ from mugraph.verification.torch_reference import Value, largest, outputs
 Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits", "subnormal"] | Special
 _GUARD = 1024  # elements; keeps the start of the tensor aligned
 _LARGE = 200.0  # exp overflows float16 at 11 and float32 at 89
+_CAPPED = 1.2  # times as large, at least, are logits of inputs that are larger by more
 _MODERATE = 12.0  # small enough that the largest logit does not hide all others
 _HEADROOM = (16.0, 2.0)  # the second where no inputs have the first: a sum of many sigmoids is as large for all
 _LEAST = 2.0**-10  # of numbers that have to be positive
@@ -217,11 +218,13 @@ def _bounded_logits(
     program: TensorProgram, drawn: dict[str, Tensor], home: Mapping[str, str], bound: float, *, only_larger: bool
 ) -> dict[str, Tensor]:
     """Scales the inputs behind the arguments of exp until the largest argument is near the bound, if it follows the
-    inputs. Sums over thousands of numbers are beyond what float64 has an exponential for."""
+    inputs: what is capped, as c * tanh(x / c) is, does not. Sums over thousands of numbers are beyond what float64 has
+    an exponential for."""
     arguments = arguments_of(program.ops, "exp")
     above = ancestors(program.ops, arguments)
     loads = (op for op in program.ops if op.kind is Kind.LOAD and op.name in above)
     scaled = {home[op.tensor] for op in loads if program.tensor(op.tensor).dtype not in COMPARED}
+    before, factor = 0.0, 1.0
     for _ in range(8 if arguments else 0):
         inputs = {name: _expanded(drawn[owner], program, name) for name, owner in home.items()}
         top = 0.0
@@ -233,8 +236,9 @@ def _bounded_logits(
             top = max(top, *(float(values[name].data.abs().nan_to_num(posinf=0.0).max()) for name in arguments))
         if not 0 < top < float("inf") or (0.5 < bound / top < 2):
             break
-        if only_larger and top < bound:
+        if (only_larger and top < bound) or (factor > _CAPPED and top < _CAPPED * before):
             break
+        before = top
         factor = min(8.0, max(0.001, (bound / top) ** 0.5))
         drawn = {name: data * factor if name in scaled else data for name, data in drawn.items()}
     return drawn

@@ -154,6 +154,20 @@ def nll_loss(rng: Rng) -> Drawn:
     return drawn(T(of), target, reduction=rng.choice(("mean", "sum", "none")), **options)
 
 
+def gather(rng: Rng) -> Drawn:
+    of = list(shape(rng))
+    dim = rng.randrange(len(of))
+    of[dim] = max(2, of[dim])
+    index = Indices((*of[:dim], 1, *of[dim + 1 :]), of[dim])
+    return drawn(T(tuple(of)), rng.choice((dim, dim - len(of))), index)
+
+
+def take_along_dim(rng: Rng) -> Drawn:
+    found = gather(rng)
+    x, dim, index = found.args
+    return drawn(x, index, dim)
+
+
 def similarity(rng: Rng) -> Drawn:
     of = shape(rng, 2)
     return drawn(T(of), T(of), **some(rng, dim=rng.randrange(-len(of), len(of)), eps=0.3))
@@ -251,7 +265,7 @@ REDUCTIONS: dict[str, Callable[[Rng], Drawn]] = {
     "huber_loss": loss("delta"), "smooth_l1_loss": loss("beta"), "kl_div": loss("log_target", "batchmean", "positive"),
     "binary_cross_entropy_with_logits": loss(), "soft_margin_loss": loss(),
     "margin_ranking_loss": loss("three", "margin"), "cosine_similarity": similarity, "pairwise_distance": distance,
-    "cross_entropy": cross_entropy, "nll_loss": nll_loss,
+    "cross_entropy": cross_entropy, "nll_loss": nll_loss, "gather": gather, "take_along_dim": take_along_dim,
     "triplet_margin_loss": triplet, "group_norm": group_norm, "instance_norm": instance_norm, "normalize": normalize,
     "softmax": softmax, "cumsum": running, **POOLS,
 }  # fmt: skip

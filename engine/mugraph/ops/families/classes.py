@@ -1,7 +1,7 @@
 """Losses of classes: the logarithm of a class's share, of a class that is given by its index or by probabilities.
 
-What stands at an index is a sum over the classes: of each element where its place is the index, and 0 elsewhere. So it
-is found in the pass over the classes that their logarithm needs anyway, and nothing is looked up.
+What stands at an index is a sum over the classes (picking.py), so it is found in the pass over them that their
+logarithm needs anyway.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.picking import picked
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 from mugraph.ops.families.logarithm import log_normalized_exp
 from mugraph.ops.families.loss import reduced_loss
+from mugraph.ops.families.masking import kept
 
 
 class _Classes:
@@ -44,8 +46,7 @@ class _Classes:
 
     def at_target(self, of: Node, inner: AtomDims, classes: AtomDim) -> Node:
         """What stands at the target's place along the classes."""
-        is_it = self.b.opaque(Kind.EQUAL, self.b.at(self.target, inner), self.b.places.along(classes))
-        return self.b.sum(self.b.opaque(Kind.KEPT, is_it, of), classes)
+        return picked(self.b, self.b.at(self.target, inner), of, classes)
 
     def counted(self, inner: AtomDims) -> Node:
         """As how much each counts in the mean."""
@@ -59,7 +60,7 @@ class _Classes:
         return self.at_target(self.b.at(self.weight, (classes,)), inner, classes)
 
     def kept(self, inner: AtomDims, loss: Node) -> Node:
-        return self.b.opaque(Kind.KEPT, self.counts(inner), loss)
+        return kept(self.b, self.counts(inner), loss)
 
 
 def _check(b: Builder, args: Arguments, found: _Classes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from mugraph.ir.block import Candidate
 from mugraph.ir.library import library_call
@@ -17,6 +17,7 @@ from mugraph.search.kernel_graphs.partitions import Options, Part, Partition, Pa
 from mugraph.search.kernel_graphs.parts import Solved, by_estimate, is_what_the_code_runs
 from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
+from mugraph.search.kernel_graphs.waists import waists
 from mugraph.search.schedules.cost import estimate_call_us
 from mugraph.search.topologies.softmax import is_shift_invariant
 from mugraph.targets import Target
@@ -51,7 +52,8 @@ class Form:
         self._is_softmax = is_shift_invariant(program.ops) and (
             any("exp" in op.kind.primitives for op in program.ops) and any(op.kind.contracts for op in program.ops)
         )
-        self._partitions = Partitions(program, worth_storing(program, self._stored), limits.max_reads)
+        self._worth_storing = worth_storing(program, self._stored)
+        self._partitions = Partitions(program, self._worth_storing, limits.max_reads)
         self.is_cut = False  # there may be more partitions than are kept
         self._programs: dict[Part, TensorProgram] = {}
         self._expected: dict[Part, float] = {}
@@ -66,9 +68,17 @@ class Form:
         self.is_cut = len(found) == limits.partitions
         return found
 
-    def apart(self) -> Partition | None:
-        """Of a program with several outputs: each of them computed for itself, where one kernel can."""
-        parts = self._partitions.apart
+    def early(self) -> Iterator[Partition]:
+        """What is looked at before all others, which are compared with it. Of a program with several outputs: each of
+        them computed for itself, where one kernel can. Of one with products: a kernel that ends where little is left of
+        them."""
+        for parts in (self._partitions.apart, *waists(self.program, self._worth_storing)):
+            partition = self._solved(parts)
+            if partition is not None:
+                yield partition
+
+    def _solved(self, parts: Sequence[Part]) -> Partition | None:
+        """The best partition into these parts; None where there is none."""
         if not 1 < len(parts) <= self._limits.max_kernels:
             return None
         self.expect(parts)
@@ -129,7 +139,9 @@ class Form:
             program = self._program(part)
             safe = not self._is_softmax or is_shift_invariant(program.ops)
             least = self._solver.least_us(program)
-            expected = max(least * self._factor, self._remainder_us(part, program))
+            call = library_call(as_block(program))
+            called = estimate_call_us(call, self._target) if call is not None else float("inf")
+            expected = min(max(least * self._factor, self._remainder_us(part)), called)
             self._expected[part] = expected if safe else float("inf")
         return [(1, self._expected[part] * (_DOUBTED if self._is_doubted(part) else 1.0))]
 
@@ -143,11 +155,10 @@ class Form:
     def _reductions(self, part: Part) -> frozenset[str]:
         return frozenset(op.name for op in self._program(part).ops if op.kind.reduces)
 
-    def _remainder_us(self, part: Part, program: TensorProgram) -> float:
+    def _remainder_us(self, part: Part) -> float:
         """Of a part that computes the program's output, where it can be told from the kernels for all of it."""
-        us = self._remainders.us(part.leaves, self._stored) if part.values == tuple(self.program.outputs) else None
-        call = library_call(as_block(program)) if us is not None else None
-        return min(us or 0.0, estimate_call_us(call, self._target) if call else float("inf"))
+        is_output = part.values == tuple(self.program.outputs)
+        return (self._remainders.us(part.leaves, self._stored) if is_output else None) or 0.0
 
     def _program(self, part: Part) -> TensorProgram:
         if part not in self._programs:

@@ -111,9 +111,8 @@ class KernelGraphs:
 
     def _of_form(self, form: Form, given: set[Hashable]) -> Iterator[FoundGraph]:
         """given: kernel graphs, whatever their values are called"""
-        apart = form.apart()
-        if apart is not None:  # what all others are compared with
-            yield from self._given(form, apart, given)
+        for early in form.early():
+            yield from self._given(form, early, given)
         while True:
             missing: Part | None = None
             best = form.best(self._best_us * self._limits.slack)

@@ -10,7 +10,7 @@ from mugraph.ir.transforms.renaming import Names, Renaming, key_of
 from mugraph.search.alike import Alike
 from mugraph.search.direct import as_block
 from mugraph.search.kernel_graphs.parts import PartTask, Solved, Workers, by_estimate, by_library
-from mugraph.search.kernel_graphs.subprogram import bytes_of
+from mugraph.search.kernel_graphs.subprogram import bytes_of, flops_of
 from mugraph.search.kernel_graphs.vain import is_in_vain
 from mugraph.search.schedules.cost import least_us
 from mugraph.search.topologies.limits import Limits
@@ -79,9 +79,10 @@ class Solver:
         self._begun = {}
 
     def least_us(self, program: TensorProgram) -> float:
-        """What any kernel needs that reads the program's tensors and writes its outputs, by the cost model."""
+        """What any kernel needs that reads the program's tensors, computes its products and writes its outputs, by the
+        cost model."""
         moved = bytes_of((*program.tensors, *program.outputs.values()), program.sizes)
-        return least_us(moved, self._target)
+        return max(least_us(moved, self._target), flops_of(program) / self._target.flops)
 
     def _task(self, program: TensorProgram) -> PartTask:
         return PartTask(program, self._target, self._limits)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from mugraph.ir.dtypes import COMPUTED, ITEMSIZE, DType
 from mugraph.ir.library import library_call, memory_orders
@@ -125,6 +126,13 @@ def bytes_of(tensors: Iterable[Tensor], sizes: Mapping[str, int]) -> int:
             elements *= size if stride else 1
         total += elements
     return total
+
+
+def flops_of(program: TensorProgram) -> float:
+    """Of the program's products: what tensor cores take for a large one, whatever is fused with it."""
+    return sum(
+        2.0 * prod(program.sizes[axis] for axis in (*op.axes, *op.over)) for op in program.ops if op.kind.contracts
+    )
 
 
 def without_store(program: TensorProgram, ops: Iterable[Op]) -> TensorProgram:

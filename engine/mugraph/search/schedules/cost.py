@@ -92,10 +92,11 @@ def _footprint(shape: Shape, tiles: Tiles) -> tuple[int, int, int]:
             live += 0 if raw or looped else elements // 2
         elif op.kind is Kind.ACCUM:
             live += elements
-        elif not op.kind.is_leaf and op.kind is not Kind.STORE:
+        elif not op.kind.is_leaf and op.kind is not Kind.STORE and op.name not in shape.added:
             if op.name in shape.operands:
                 once += elements * 2
-            peak = max(peak, shape.terms(tiles, op))
+            terms = shape.terms(tiles, op)
+            peak = max(peak, terms // 2 if op.name in shape.summed else terms)
     return once, staged, live + peak
 
 

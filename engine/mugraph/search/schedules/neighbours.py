@@ -12,6 +12,7 @@ from dataclasses import replace
 from mugraph.ir.block import PRECISIONS, Candidate, Schedule
 from mugraph.ir.parts import with_parts_at
 from mugraph.search.schedules.cost import estimate_us
+from mugraph.search.schedules.grid_order import in_grid_order
 from mugraph.search.schedules.sizes import ScheduleLimits, enumerate_schedules, fits
 from mugraph.search.schedules.split_schedules import alone, with_then
 from mugraph.search.schedules.tiles import Shape
@@ -65,9 +66,7 @@ def _steps(schedule: Schedule, shape: Shape) -> Iterator[Schedule]:
         for other in (tile * 2, tile // 2):
             grid = [*schedule.grid[:position], (axis, other), *schedule.grid[position + 1 :]]
             if other:
-                # The axis with most blocks varies fastest.
-                grid.sort(key=lambda pair: -(block.sizes[pair[0]] / pair[1]))
-                yield replace(schedule, grid=tuple(grid))
+                yield replace(schedule, grid=in_grid_order(shape, grid))
     for axis, tile in schedule.loops.items():
         for other in (tile * 2, tile // 2):
             if other:

@@ -15,6 +15,7 @@ from mugraph.ir.block import PRECISIONS, BlockGraph, Candidate, Precision, Sched
 from mugraph.search.schedules.bounds import LEAST_WARPS, least_of_tiles_us
 from mugraph.search.schedules.cost import MAX_REGISTERS, Usage, estimate_us, usage
 from mugraph.search.schedules.diverse import diverse
+from mugraph.search.schedules.grid_order import in_grid_order
 from mugraph.search.schedules.tile_choices import Choice, TileChoices
 from mugraph.search.schedules.tiles import MIN_DOT, Shape
 from mugraph.search.schedules.work import WIDE_LEFT, Work, work
@@ -207,9 +208,7 @@ def tilings(shape: Shape) -> Iterator[tuple[Choice, Schedule, tuple[bool, ...]]]
     choices = TileChoices(shape)
     for tile in choices.together():
         whole = choices.packed_whole(tile)
-        # The axis with most blocks varies fastest.
-        cut = ((axis, tile[axis]) for axis in axes if axis not in whole)
-        grid = tuple(sorted(cut, key=lambda pair: -(shape.sizes[pair[0]] / pair[1])))
+        grid = in_grid_order(shape, ((axis, tile[axis]) for axis in axes if axis not in whole))
         loop = {axis: tile[axis] for axis in shape.loop_axes}
         yield tile, Schedule(grid, loop), _swaps(shape, tile)
 

@@ -19,8 +19,13 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.parts import parts_names
 from mugraph.ir.placement import varying
 from mugraph.kinds import accumulator, kind_named
+from mugraph.search.schedules.added_first import added_first
 from mugraph.search.schedules.cutting import above, in_parts, in_parts_of, kernel, order_in_memory, unfinished
 
+PART_TILES = (256, 128, 64)
+"""Elements of a part that is a tile of a product's side."""
+LONG = 1 << 12
+"""Elements of an axis that is worth any number of parts."""
 COMBINE = "combine"
 """What is added to the name of a kernel for the one that finishes it."""
 
@@ -70,9 +75,17 @@ class Cut:
 
     def counts(self, most: int) -> list[int]:
         """Numbers of parts worth a look: as many as give a device blocks enough; where there are no products a part
-        needs little, and there are up to `most`."""
-        has_products = any(op.kind.contracts for op in self.block.ops)
-        return part_counts(self.block.sizes[self.axis], *(() if has_products else (most,)))
+        needs little, and there are up to `most`. Where the axis is a side of a product that is computed in the loop, as
+        the classes of a cross-entropy are, parts may be as long as a product's tile too: then a block computes one
+        tile of the product, however many there are, and walks its depth alone."""
+        size = self.block.sizes[self.axis]
+        products = [op for op in self.block.ops if op.kind.contracts]
+        if not products:
+            return part_counts(size, most) or odd_counts(size)
+        counts = part_counts(size) or odd_counts(size)
+        if any(self.axis in op.axes for op in products):
+            counts += [size // tile for tile in PART_TILES if size % tile == 0]
+        return sorted(set(counts))
 
     def _loops(self, ops: Iterable[Op]) -> tuple[Loop, ...]:
         def renamed(loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
@@ -93,9 +106,15 @@ def part_counts(size: int, most: int = 64, least: int = 16) -> list[int]:
     return [count for count in counts if size % count == 0 and size // count >= least]
 
 
+def odd_counts(size: int) -> list[int]:
+    """Numbers of parts of a long axis that no power of two divides, as 29 of 50,257."""
+    return [count for count in range(2, 64 + 1) if size % count == 0] if size >= LONG else []
+
+
 def _cut(block: BlockGraph, axis: str) -> Cut | None:
     if any(axis in tensor.uncut for tensor in block.tensors):
         return None
+    block = added_first(block, axis)
     vary = varying(block)
     closing = [op for op in block.ops if op.kind is Kind.ACCUM and op.over == (axis,)]
     if not closing or any(vary[op.name] or axis in op.axes for op in closing):

@@ -16,6 +16,7 @@ from mugraph.ir.tensors import Sizes, Tensor
 from mugraph.search.schedules.ends import ends
 from mugraph.search.schedules.row_sums import row_sums
 from mugraph.search.schedules.sectors import innermost
+from mugraph.search.schedules.summed import summed
 
 MIN_DOT = 16
 """The least side of a tensor-core product; smaller tiles are padded and masked."""
@@ -143,6 +144,13 @@ class Shape:
         self.feeds_dot = self._feeding(matrices)
         self.vectors = frozenset(p.op.name for p in self.products if not p.is_matrix)
         self.operands = frozenset(i for p in matrices for i in p.op.inputs)
+        self.summed = frozenset(summed(block)) if matrices else frozenset[str]()
+        self.added = frozenset(
+            op.inputs[0]
+            for op in block.ops
+            if op.kind is Kind.ACCUM and any(p.op.name == op.inputs[0] and not p.is_exact for p in matrices)
+        )
+        """Products that the tensor cores add to their accumulators: they stand in no registers of their own."""
         self.chained = [p for p in self.products if self._is_chained(p)]
         """Products outside of every loop with an operand computed from another such product."""
         # Along a window, neighbours in memory are neighbouring lanes at some taps only: each element has an address.

@@ -77,6 +77,11 @@ def draw(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.Genera
         scales[value] = min(scale, scales.get(value, 1.0))
         if tensor.name in said:
             classes[value] = said[tensor.name]
+    for call in reversed(unit.views):  # what a part holds that is read, all of its tensor may hold
+        for value in operands(call):
+            known = [classes[output] for output in call.outputs if output in classes]
+            if known:
+                classes.setdefault(value, known[0])
     return {
         value: _of_triangle(info, info.triangle, getattr(torch, wide))
         if info.triangle is not None

@@ -1,0 +1,44 @@
+"""Tensors of which a program needs one element of each row alone, at an index (ops/algebra/picking.py).
+
+PyTorch looks these up. A kernel that finds them by the places of all others would read the whole tensor.
+"""
+
+from __future__ import annotations
+
+from mugraph.ir.ops import Kind, Op
+from mugraph.ir.program import TensorProgram
+
+
+def looks_up(program: TensorProgram) -> bool:
+    """Is there such a tensor among what the program loads?"""
+    users: dict[str, list[Op]] = {}
+    for op in program.ops:
+        for name in op.inputs:
+            users.setdefault(name, []).append(op)
+    placed = _placed(program)
+
+    def is_picked(name: str) -> bool:
+        """By all that reads it?"""
+        own = users.get(name, [])
+        return bool(own) and all(
+            user.kind.opaque is not None
+            and user.kind.opaque.vanishes
+            and user.inputs[0] != name
+            and user.inputs[0] in placed
+            and all(one.kind.reduces and set(one.over) <= placed[user.inputs[0]] for one in users.get(user.name, []))
+            for user in own
+        )
+
+    return any(op.kind is Kind.LOAD and is_picked(op.name) for op in program.ops)
+
+
+def _placed(program: TensorProgram) -> dict[str, frozenset[str]]:
+    """Comparisons of places with something else, and the places' axes."""
+    places = {op.name: frozenset(op.axes) for op in program.ops if op.kind.of_places}
+    found: dict[str, frozenset[str]] = {}
+    for op in program.ops:
+        if op.kind.opaque is not None and op.kind.opaque.is_truth:
+            axes = [places[name] for name in op.inputs if name in places]
+            if axes:
+                found[op.name] = frozenset[str]().union(*axes)
+    return found
