@@ -1,4 +1,4 @@
-"""Kernels that may be faster up to a size of a range, measured: which of them are, with which schedules, up to where."""
+"""Kernels that may be faster up to a size of a range, measured: which are, with which schedules, and up to where."""
 
 from __future__ import annotations
 
@@ -117,4 +117,3 @@ class BorderTimes:
                     chosen[number], us[step] = found[0].schedule, found[1]
             rows[step] = chosen
         return Measured(replace(border.option, us=us), {step: rows[step] for step in us})
-

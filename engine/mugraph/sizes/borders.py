@@ -1,8 +1,8 @@
 """Which other kernels are faster up to a size of a range, and where that ends.
 
-Looked at are topologies that are right, and of each the kinds of schedules that have one text (sizes/in_parts.py): with
-an axis in the grid or not, with operands in their places or swapped, with all of an axis held or walked. Between borders
-runs what is fastest there; each border has to earn its text.
+Looked at are topologies that are right, and of each the kinds of schedules that have one text (sizes/in_parts.py):
+with an axis in the grid or not, with operands in their places or swapped, with all of an axis held or walked. Between
+borders runs what is fastest there; each border has to earn its text.
 """
 
 from __future__ import annotations

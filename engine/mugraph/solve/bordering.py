@@ -184,4 +184,3 @@ def _written(
         upto = [step for step in sorted(rows) if step <= largest]
         chosen.append([(sizes_at(program, step)[part.by], rows[step][number]) for step in upto] if varies else [])
     return table.with_schedules(kernels, chosen)
-
