@@ -10,6 +10,7 @@ from mugraph.codegen.by_size import by_size
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Rejected, UpTo
+from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize_block
 from mugraph.sizes.table import SizeTable
@@ -125,14 +126,17 @@ def _with_held(program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Sched
     whole = lower_kernels(kernels, program=program)
     few = program_up_to_size(program, axis, HELD)
     assert few is not None
-    held = [
-        (
-            replace(resize_block(b, {**b.sizes, axis: HELD}, {axis}), name=up_to_name(b.name, HELD)),
-            replace(s, loops={**s.loops, axis: HELD}),
-        )
-        for b, s in kernels
-    ]
+    held = [(_holding(block, axis), replace(schedule, loops={})) for block, schedule in kernels]
     return by_size(whole, [UpTo(axis, HELD, lower_kernels(held, program=few), tuple(held))])
+
+
+def _holding(block: BlockGraph, axis: str) -> BlockGraph:
+    """Without loops, and what adds up over their iterations."""
+    few = resize_block(block, {**block.sizes, axis: HELD}, {axis})
+    once = {op.name: op.inputs[0] for op in few.ops if op.kind is Kind.ACCUM}
+    ops = [op for op in few.ops if op.kind is not Kind.ACCUM]
+    whole = tuple(replace(op, inputs=tuple(once.get(one, one) for one in op.inputs)) for op in ops)
+    return replace(few, name=up_to_name(block.name, HELD), ops=whole, loops=())
 
 
 def _rows(own: Schedule, axis: str) -> list[tuple[int, Schedule]]:

@@ -20,7 +20,7 @@ from mugraph.verification.float_test import FloatTester
 OPTIONS = 5
 """That are measured, at most."""
 MEASURED = 3
-"""Schedules of one of them that are measured at a step, the best by estimate."""
+"""Schedules of one of them that are measured at a step, the best by estimate; one at steps before it is to begin."""
 SLOWER = 1.3
 """Times what other kernels are taken to need where they are looked at: an estimate may be wrong by as much."""
 STEPS = 4
@@ -104,13 +104,14 @@ class BorderTimes:
             return None
         us: dict[int, float] = {}
         rows: dict[int, list[Schedule]] = {}
-        for step in [step for step in steps if border.begin <= step <= end]:
+        for step in [step for step in steps if step <= end]:
+            most = MEASURED if step >= border.begin else 1
             small, _ = at_step(own, [], step)
             chosen = [schedule for _, schedule in kernels]
             for number, part in enumerate(variant.kernel.kernels):
                 if not part.launches or part.by not in own.leading:
                     continue
-                launches = [one for _, one, _ in table.choices(kernels, variant.kernel, number, step)[:MEASURED]]
+                launches = [one for _, one, _ in table.choices(kernels, variant.kernel, number, step)[:most]]
                 launches = launches or [replace(part.launches[-1], largest=sizes_at(own, step)[part.by])]
                 found = fastest_launch(table, variant, number, launches, small, self.measurer, self.tester, self.pool)
                 if found is not None:

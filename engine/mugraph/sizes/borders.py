@@ -7,7 +7,7 @@ borders runs what is fastest there; each border has to earn its text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, log2
 
@@ -125,14 +125,19 @@ class Options:
     def _up_to(self, chain: Candidate, steps: Sequence[int]) -> list[Option]:
         """A kernel with each kind of schedule; of several kernels, each with the best at the last step."""
         if chain.then is None and not chain.schedule.library:
-            kinds = [*self._kinds(chain.block, steps[-1])]
+            kinds = [*self._written(chain.block, steps[-1])]
             return [one for kind in kinds if (one := self._chained([(chain, kind)], steps)) is not None]
         pairs = [(kernel, self._best_kind(kernel, steps[-1])) for kernel in chain.kernels]
         one = self._chained(pairs, steps)
         return [one] if one is not None else []
 
     def _best_kind(self, kernel: Candidate, step: int) -> Kind | None:
-        return None if kernel.schedule.library else next(iter(self._kinds(kernel.block, step)), None)
+        return None if kernel.schedule.library else next(self._written(kernel.block, step), None)
+
+    def _written(self, block: BlockGraph, step: int) -> Iterator[Kind]:
+        """Without those that hold all of an axis that is walked: a text for any size walks it."""
+        walked = any(axis in self.program.least for axis in block.loop_axes)
+        return (kind for kind in self._kinds(block, step) if not (kind[1] and walked))
 
     def _chained(self, pairs: Sequence[tuple[Candidate, Kind | None]], steps: Sequence[int]) -> Option | None:
         us = dict.fromkeys(steps, 0.0)

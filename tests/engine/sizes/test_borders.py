@@ -103,7 +103,7 @@ def test_each_border_earns_its_text() -> None:
     assert borders([small, large], now) == [Border(1, 2, small), Border(4, 8, large)]
     assert borders([small, large], now, earned=2.5) == [Border(1, 8, large)]
     assert borders([small, large], now, earned=4.7) == []
-    assert borders([replace(large, us={1: 2.0, 8: 2.0})], now) == []  # it is not known at sizes in between
+    assert borders([replace(large, us={2: 2.0, 8: 2.0})], now) == []  # it is not known at all sizes up to one
 
 
 def test_it_is_proved_and_tested_at_its_borders(made: Made, source: KernelSource) -> None:

@@ -239,7 +239,7 @@ def main(arguments: Sequence[str]) -> int:
     said = ("estimated", "", "") if given.by_estimate else ("measured", device.name, METHOD)
     found = Found(said[0], said[1], datetime.now(UTC).date().isoformat(), said[2], versions(), given.trials)
     found.code = code_digest()
-    earlier = rows_kept(given.json, found) if given.resume else {}
+    earlier: Earlier = rows_kept(given.json, found) if given.resume else {}
     if given.resume and not earlier:
         print("there are no rows to go on from: of another device or version, or none", file=sys.stderr)
     wanted = [(program, size) for program, size in wanted if (program.name, size) not in earlier]
