@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from mugraph.codegen.by_size import by_size
 from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.kernel import KernelSource, Rejected, UpTo
+from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize_block
 from mugraph.sizes.table import SizeTable
+from mugraph.sizes.up_to import program_up_to_size, up_to_name
 from mugraph.targets import TARGETS
 
 from tests.engine.codegen import graphs, splits
@@ -23,6 +27,10 @@ seen there."""
 FEW = 17
 IN_PARTS = {"attention in parts": "kv", "norm in parts": "h"}
 """Kernels with a reduction in parts, as long as the launch chooses, and the axis."""
+HELD = 16
+"""Up to which a kernel holds an axis that another one walks."""
+HELD_WHERE_FEW = {"attention held where few": ("attention_tail", "kv")}
+"""Kernels of which another one is launched up to a size, and the axis."""
 MASKED_IN_PARTS = {"looking back in parts": "kv"}
 WITH_ROWS = ("gemm_chain_tails", "rms_norm_linear_tail", "attention_tail", "scaled_linear", *IN_PARTS)
 """That are lowered with a schedule for few rows and others for many."""
@@ -68,6 +76,8 @@ def _kernels(name: str) -> tuple[BlockGraph, list[tuple[BlockGraph, Schedule]]]:
         return MASKED[name], [(MASKED[name], Schedule(grid=(("q", 16), ("b", 1)), loops={"kv": 16}))]
     if name in IN_PARTS or name in MASKED_IN_PARTS:
         return _in_parts(name)
+    if name in HELD_WHERE_FEW:
+        return _kernels(HELD_WHERE_FEW[name][0])
     if name.startswith("split "):
         block, kernels = splits.CASES[name.removeprefix("split ")]
         return block, list(kernels)
@@ -100,12 +110,33 @@ def ranged(name: str, axis: str, *others: str, rows: bool = False) -> Ranged | N
         program_of(whole), least=dict.fromkeys(axes, 1), sized={one: one for one in axes} if others else {}
     )
     try:
+        if name in HELD_WHERE_FEW:
+            return Ranged(program, _with_held(program, resized))
         if rows:
             table = SizeTable(program, TARGETS["h100"], [tensor.name for tensor in program.outputs.values()])
             return Ranged(program, table.with_schedules(resized, [_rows(own, axis) for _, own in resized]))
         return Ranged(program, lower_kernels(resized, program=program))
     except (Rejected, ValueError, KeyError):
         return None
+
+
+def _with_held(program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]]) -> KernelSource:
+    """Up to a few elements of the axis, a kernel that holds all of them."""
+    (axis,) = program.least
+    whole = lower_kernels(kernels, program=program)
+    few = program_up_to_size(program, axis, HELD)
+    assert few is not None
+    held = [(_holding(block, axis), replace(schedule, loops={})) for block, schedule in kernels]
+    return by_size(whole, [UpTo(axis, HELD, lower_kernels(held, program=few), tuple(held))])
+
+
+def _holding(block: BlockGraph, axis: str) -> BlockGraph:
+    """Without loops, and what adds up over their iterations."""
+    few = resize_block(block, {**block.sizes, axis: HELD}, {axis})
+    once = {op.name: op.inputs[0] for op in few.ops if op.kind is Kind.ACCUM}
+    ops = [op for op in few.ops if op.kind is not Kind.ACCUM]
+    whole = tuple(replace(op, inputs=tuple(once.get(one, one) for one in op.inputs)) for op in ops)
+    return replace(few, name=up_to_name(block.name, HELD), ops=whole, loops=())
 
 
 def _rows(own: Schedule, axis: str) -> list[tuple[int, Schedule]]:
@@ -118,5 +149,5 @@ def _rows(own: Schedule, axis: str) -> list[tuple[int, Schedule]]:
 
 def names() -> list[tuple[str, str]]:
     """Kernels, each with an axis."""
-    every = [*ONE, *(f"split {name}" for name in SEVERAL), *IN_PARTS]
+    every = [*ONE, *(f"split {name}" for name in SEVERAL), *IN_PARTS, *HELD_WHERE_FEW]
     return [(name, axis) for name in every for axis in _kernels(name)[0].sizes]

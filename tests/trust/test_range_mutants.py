@@ -23,6 +23,7 @@ KERNELS: list[tuple[str, tuple[str, ...], bool]] = [
     ("a window", ("q", "kv"), False),
     ("attention in parts", ("kv",), True),
     ("norm in parts", ("h",), True),
+    ("attention held where few", ("kv",), False),
     ("looking back in parts", ("q", "kv"), False),
 ]
 HIDDEN = ("size in a mask", "size in a loop", "size elsewhere", "size of a grid", "size passed on", "rows", "parts")

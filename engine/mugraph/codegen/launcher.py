@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mugraph.codegen.arguments import argument_lines
 from mugraph.codegen.dynamic import EARLY, launch_lines, part_lines, shape_text, size_lines
 from mugraph.ir.dtypes import COMPUTED
-from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.kernel import KernelSource, Rejected, UpTo
 from mugraph.ir.names import RESERVED, Scope
 from mugraph.ir.tensors import Tensor
 
@@ -25,10 +25,14 @@ def borders(
     return tuple(inputs.values()), tuple(outputs.values())
 
 
-def launcher_text(name: str, kernels: Sequence[KernelSource], kept: Collection[str] = ()) -> str:
+def launcher_text(
+    name: str, kernels: Sequence[KernelSource], kept: Collection[str] = (), smaller: Sequence[UpTo] = ()
+) -> str:
     """`def launch_<name>(<inputs>)` -> the output, or a tuple of the outputs.
 
     kept: outputs that are returned though a kernel reads them again
+    smaller: what is launched in place of the kernels up to a size. Raises Rejected where these are not of the same
+             tensors
 
     What one kernel hands to the next is allocated by each call, from PyTorch's allocator, so that calls on several
     streams and captured ones do not share it.
@@ -36,40 +40,61 @@ def launcher_text(name: str, kernels: Sequence[KernelSource], kept: Collection[s
     inputs, outputs = borders(kernels, kept)
     if not inputs:
         raise Rejected("the kernel has no inputs.")
-    counted = {split for kernel in kernels for split in kernel.divided.values()}
-    least = {axis: size for kernel in kernels for axis, size in kernel.least.items() if axis not in counted}
+    every = [*kernels, *(kernel for one in smaller for kernel in one.source.kernels)]
+    counted = {split for kernel in every for split in kernel.divided.values()}
+    least = {axis: size for kernel in every for axis, size in kernel.least.items() if axis not in counted}
     scope = Scope({*RESERVED, *(("grid", "schedule") if least else ())})
     called = {tensor.name: scope.unique(tensor.name) for tensor in inputs}
-    made = [(kernel, tensor) for kernel in kernels for tensor in kernel.outputs]
-    called |= {tensor.name: scope.unique(tensor.name) for _, tensor in made}
-    device = f"device={called[inputs[0].name]}.device"
     lines = [f"def launch_{name}({', '.join(called[tensor.name] for tensor in inputs)}):"]
-    known = {axis: size for kernel in kernels for axis, size in kernel.sizes.items()}
+    known = {axis: size for kernel in reversed(every) for axis, size in kernel.sizes.items()}
     read, sizes = size_lines(inputs, called, known, least, scope)
     lines += [f"    {line}" for line in read]
+    for one in smaller:
+        own = borders(one.source.kernels, {tensor.name for tensor in outputs})
+        for these, those in zip(own, (inputs, outputs), strict=True):
+            if {tensor.name for tensor in these} != {tensor.name for tensor in those}:
+                raise Rejected(f"the kernels up to {one.axis} = {one.largest} are of other tensors.")
+        body = _body(one.source.kernels, outputs, called, sizes, scope.inner())
+        lines += [f"    if {sizes[one.axis]} <= {one.largest}:", *(f"        {line}" for line in body)]
+    lines += [f"    {line}" for line in _body(kernels, outputs, called, sizes, scope)]
+    return "\n".join(lines)
+
+
+def _body(
+    kernels: Sequence[KernelSource],
+    outputs: Sequence[Tensor],
+    inputs: Mapping[str, str],
+    sizes: Mapping[str, str],
+    scope: Scope,
+) -> list[str]:
+    """Lines that allocate what kernels write, launch them and return. inputs, sizes: their variables"""
+    called, sizes = dict(inputs), dict(sizes)
+    made = [(kernel, tensor) for kernel in kernels for tensor in kernel.outputs]
+    called |= {tensor.name: scope.unique(tensor.name) for _, tensor in made}
+    device = f"device={next(iter(inputs.values()))}.device"
+    lines: list[str] = []
     for kernel in kernels:
         for axis, split in kernel.divided.items():
             chosen, sizes[split] = part_lines(kernel, axis, sizes, scope)
-            lines += [f"    {line}" for line in chosen]
+            lines += chosen
     for kernel, tensor in made:
         if kernel.library is not None and kernel.library.allocates:
             continue
         size = shape_text(tensor, kernel.sizes, sizes)
         place = f"{device}, dtype={COMPUTED[tensor.dtype].torch_text}"
-        lines.append(f"    {called[tensor.name]} = torch.empty({size}, {place})")
+        lines.append(f"{called[tensor.name]} = torch.empty({size}, {place})")
     for kernel in kernels:
         if kernel.library is not None:
-            lines.append(f"    {kernel.library.text(called)}")
+            lines.append(kernel.library.text(called))
             continue
         if kernel.launches:
-            lines += [f"    {line}" for line in launch_lines(kernel, called, sizes)]
+            lines += launch_lines(kernel, called, sizes)
             continue
         named = [f"{key}={value!r}" for key, value in kernel.constexprs.items()]
-        lines.append(f"    {kernel.function}[{kernel.grid}](")
-        lines.append(f"        {', '.join(called[tensor.name] for tensor in (*kernel.inputs, *kernel.outputs))},")
-        lines += [f"        {line}" for line in argument_lines(named)]
+        lines.append(f"{kernel.function}[{kernel.grid}](")
+        lines.append(f"    {', '.join(called[tensor.name] for tensor in (*kernel.inputs, *kernel.outputs))},")
+        lines += [f"    {line}" for line in argument_lines(named)]
         early = f" {EARLY}," if kernel.early else ""
-        lines.append(f"        num_warps={kernel.num_warps}, num_stages={kernel.num_stages},{early}")
-        lines.append("    )")
-    lines.append(f"    return {', '.join(called[tensor.name] for tensor in outputs)}")
-    return "\n".join(lines)
+        lines.append(f"    num_warps={kernel.num_warps}, num_stages={kernel.num_stages},{early}")
+        lines.append(")")
+    return [*lines, f"return {', '.join(called[tensor.name] for tensor in outputs)}"]

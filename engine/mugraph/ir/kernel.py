@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mugraph.ir.block import Schedule
+from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.library import LibraryCall
 from mugraph.ir.ops import Tf32
 from mugraph.ir.tensors import Tensor
@@ -51,6 +51,21 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class UpTo:
+    """Other kernels, that are launched while a size is small.
+
+    axis, largest: a dynamic axis, and up to which size of it they are
+    source:        of them; it has no such others itself
+    kernels:       the block graphs at that size, and the schedules, that it was made of
+    """
+
+    axis: str
+    largest: int
+    source: KernelSource
+    kernels: tuple[tuple[BlockGraph, Schedule], ...] = field(compare=False)
+
+
+@dataclass(frozen=True)
 class KernelSource:
     """
     name:       of the kernel; the launcher is `launch_<name>`, the @triton.jit function is `function`
@@ -76,6 +91,8 @@ class KernelSource:
                 first one's
     joined:     where several kernels are one launch, side by side: each of them, as it would be alone, in the order of
                 their blocks (codegen/one_grid.py)
+    smaller:    of kernels with dynamic axes: what is launched in their place up to a size, the smallest first; `jit`
+                then holds all the functions, its own first, and `launcher` chooses (codegen/by_size.py)
     """
 
     name: str
@@ -100,16 +117,22 @@ class KernelSource:
     early: bool = False
     parts: tuple[KernelSource, ...] = ()
     joined: tuple[KernelSource, ...] = ()
+    smaller: tuple[UpTo, ...] = ()
 
     @property
     def kernels(self) -> tuple[KernelSource, ...]:
-        """What is launched, in order."""
+        """What is launched, in order; at the largest size, where others are at smaller ones."""
         return self.parts or (self,)
+
+    @property
+    def every(self) -> tuple[KernelSource, ...]:
+        """What is launched at any size."""
+        return (*self.kernels, *(kernel for one in self.smaller for kernel in one.source.kernels))
 
     @property
     def settings(self) -> tuple[Tf32, ...]:
         """PyTorch's settings of TF32 that the calls of pre-defined kernels in it go by, where they are set."""
-        return tuple(sorted({one.library.tf32 for one in self.kernels if one.library is not None and one.library.tf32}))
+        return tuple(sorted({one.library.tf32 for one in self.every if one.library is not None and one.library.tf32}))
 
     @property
     def function(self) -> str:

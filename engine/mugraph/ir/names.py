@@ -53,3 +53,7 @@ class Scope:
 
     def unique(self, wanted: str) -> str:
         return take(numbered(identifier(wanted)), self._taken)
+
+    def inner(self) -> Scope:
+        """A scope in this one: its names are taken there, and what it hands out is not taken here."""
+        return Scope(self._taken)

@@ -24,6 +24,7 @@ def renamed_verdict(verdict: Verdict, names: Renaming) -> Verdict:
         dynamic_sizes={names.axis(axis): tested for axis, tested in verdict.dynamic_sizes.items()},
         proof=proof,
         proved_sizes={names.axis(axis): ends for axis, ends in verdict.proved_sizes.items()},
+        below=tuple(renamed_verdict(one, names) for one in verdict.below),
     )
 
 

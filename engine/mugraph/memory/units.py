@@ -18,11 +18,12 @@ from hashlib import blake2b
 
 import msgspec
 
+from mugraph.codegen.by_size import by_size
 from mugraph.events import Considered, SearchReport, Solution, UnitResult
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.content import digest
 from mugraph.ir.json import candidate_from_json, candidate_to_json, schedule_from_json, schedule_to_json
-from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.kernel import KernelSource, Rejected, UpTo
 from mugraph.ir.region import SearchUnit
 from mugraph.ir.transforms.renaming import Renaming
 from mugraph.memory.said import renamed_reason, renamed_verdict, renamed_words
@@ -31,6 +32,7 @@ from mugraph.sizes.indexed import indexed
 from mugraph.sizes.same_bits import same_bits_again
 from mugraph.sizes.table import Kernels, SizeTable
 from mugraph.sizes.text import text_checked
+from mugraph.sizes.up_to import program_up_to_size, up_to_name
 from mugraph.store.keys import code_digest
 from mugraph.targets import Target
 from mugraph.verification.document import proof_of
@@ -64,7 +66,8 @@ def remember(result: UnitResult, names: Renaming) -> Mapping[str, object]:
         document["plain_us"] = solution.plain_us
         document["pays_smaller"] = solution.pays_smaller
         document["tested"] = solution.tested
-        document["launches"] = _launches(solution, names)
+        document["launches"] = _launches(solution.source, names)
+        document["smaller"] = _smaller(solution.source, names)
         if solution.verdict.text:
             document["text"] = _text_digest(result.unit, solution.source)
         document["mark"] = _mark(document)
@@ -105,7 +108,9 @@ def recall(
         schedules = [kernel.schedule for kernel in candidate.kernels]
         outputs = [tensor.name for tensor in unit.program.outputs.values()]
         kernels = list(zip(blocks, schedules, strict=True))
-        source = _source(SizeTable(unit.program, target, outputs), kernels, document["launches"], own)
+        table = SizeTable(unit.program, target, outputs)
+        source = _source(table, kernels, document["launches"], own)
+        source = by_size(source, smaller_of(table, document["smaller"], own, name))
         kernel, *then = (node_of(block, schedule) for block, schedule in zip(blocks, schedules, strict=True))
     except (KeyError, ValueError, ArithmeticError, msgspec.ValidationError, Rejected) as error:
         if again:
@@ -144,6 +149,14 @@ def _verified(
     text_digest: of the text that was run over the fields then
     """
     verdict = _verified_topology(unit, kernels, stored)
+    if len(stored.below) != len(source.smaller):
+        raise NotRight("it does not say how kernels for smaller sizes were tested")
+    below: list[Verdict] = []
+    for one, verdict_below in zip(source.smaller, stored.below, strict=True):
+        small = program_up_to_size(unit.program, one.axis, one.largest)
+        if small is None:
+            raise NotRight(f"no kernels can be for sizes up to {one.axis} = {one.largest}")
+        below.append(_verified_topology(replace(unit, program=small), one.kernels, verdict_below))
     right = indexed(unit.program, kernels, source)
     if not right.passed:
         raise NotRight(right.reason or "its tiles are wrong")
@@ -161,6 +174,7 @@ def _verified(
         proof=proof_of(unit.program, kernels),
         float_from_store=stored.max_rel_error is not None,
         same_bits=same_bits_again(unit, source, stored.same_bits),
+        below=tuple(replace(one, float_from_store=one.max_rel_error is not None) for one in below),
     )
 
 
@@ -188,8 +202,8 @@ def _text_digest(unit: SearchUnit, source: KernelSource) -> str:
 
 
 def _sizes(source: KernelSource) -> list[list[int]]:
-    """Up to which a kernel's schedules are used: at these it is checked."""
-    return [[row.largest for row in part.launches] for part in source.kernels]
+    """Up to which a kernel's schedules are used, or others than the kernels: at these it is checked."""
+    return [*([row.largest for row in part.launches] for part in source.every), [one.largest for one in source.smaller]]
 
 
 def _mark(document: Mapping[str, object]) -> str:
@@ -198,15 +212,16 @@ def _mark(document: Mapping[str, object]) -> str:
         document["candidate"],
         document["verdict"],
         document["launches"],
+        document["smaller"],
         document["measured_us"],
         document["tested"],
     ]
     return blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def _launches(solution: Solution, names: Renaming) -> list[list[tuple[int, object]]]:
+def _launches(source: KernelSource, names: Renaming) -> list[list[tuple[int, object]]]:
     """The launches of each kernel: up to which size each schedule is used. Measuring may have chosen them."""
-    rows = [kernel.launches for kernel in solution.source.kernels]
+    rows = [kernel.launches for kernel in source.kernels]
     return [[(row.largest, schedule_to_json(names.schedule(row.schedule))) for row in own] for own in rows]
 
 
@@ -215,6 +230,35 @@ def _source(table: SizeTable, kernels: Kernels, launches: object, own: Renaming)
     said = msgspec.convert(launches, list[list[tuple[int, object]]])
     rows = [[(largest, own.schedule(schedule_from_json(one))) for largest, one in chosen] for chosen in said]
     return table.with_schedules(kernels, rows)
+
+
+def _smaller(source: KernelSource, names: Renaming) -> list[tuple[str, int, object, object]]:
+    """What is launched up to a size in place of the kernels: axis, size, candidate, launches."""
+    found: list[tuple[str, int, object, object]] = []
+    for one in source.smaller:
+        candidate: Candidate | None = None
+        for block, schedule in reversed(one.kernels):
+            candidate = Candidate(block, schedule, 0.0, candidate)
+        assert candidate is not None
+        said = candidate_to_json(names.candidate(candidate))
+        found.append((names.axis(one.axis), one.largest, said, _launches(one.source, names)))
+    return found
+
+
+def smaller_of(table: SizeTable, document: object, own: Renaming, name: str) -> list[UpTo]:
+    """Raises Rejected, ValueError and ValidationError for what cannot be read."""
+    found: list[UpTo] = []
+    for axis, largest, said, launches in msgspec.convert(document, list[tuple[str, int, object, object]]):
+        candidate = own.candidate(candidate_from_json(said))
+        old, new = candidate.block.name, up_to_name(name, largest)
+        kernels = [(_named(kernel.block, old, new), kernel.schedule) for kernel in candidate.kernels]
+        axis = own.axis(axis)
+        one = program_up_to_size(table.program, axis, largest)
+        if one is None:
+            raise ValueError(f"no kernels can be for sizes up to {axis} = {largest}")
+        source = _source(SizeTable(one, table.target, table.outputs), kernels, launches, own)
+        found.append(UpTo(axis, largest, source, tuple(kernels)))
+    return found
 
 
 def _said(one: Considered, names: Renaming) -> Considered:

@@ -11,6 +11,7 @@ from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.spec import check_candidate
 from mugraph.sizes.table import at_step, sizes_at, steps_of, words_of
+from mugraph.sizes.up_to import last_step, program_up_to_size
 from mugraph.verification.document import PASSES
 from mugraph.verification.full_size import verify_full_size
 from mugraph.verification.verdict import Verdict
@@ -42,6 +43,14 @@ def indexed(program: TensorProgram, kernels: Kernels, source: KernelSource) -> V
         verdict = _at_its_size(*at_step(program, chosen, step))
         if not verdict.passed:
             return replace(verdict, reason=f"{verdict.reason}, at {words_of(program, sizes_at(program, step))}")
+    for one in source.smaller:
+        small = program_up_to_size(program, one.axis, one.largest)
+        if small is None:
+            return Verdict(False, f"kernels up to {one.axis} = {one.largest} are for a part of the range only")
+        verdict = indexed(small, one.kernels, one.source)
+        if not verdict.passed:
+            return replace(verdict, reason=f"{verdict.reason}, of the kernels up to {one.axis} = {one.largest}")
+        steps |= {last_step(program, one)}
     if len(steps) == 1:
         return found
     return replace(found, indexing=f"{found.indexing}; so with the schedules for {len(steps) - 1} smaller sizes")

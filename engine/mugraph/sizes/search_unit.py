@@ -66,6 +66,9 @@ def estimates_at(
     program:         at the size
     kernels, source: at the largest size
     """
+    for one in source.smaller:
+        if program.sizes[one.axis] <= one.largest:
+            return estimates_at(program, one.kernels, one.source, target)
     total, every = 0.0, dict(program.sizes)
     for (full, own), made in zip(kernels, source.kernels, strict=True):
         size = every.get(made.by, full.sizes.get(made.by, 0))

@@ -323,7 +323,9 @@ class SizeTable:
         if key not in self._found:
             self._found[key] = schedules(self._at(block, step), self.target)
             self._kept.append(block)
-        alike = [one for one in self._found[key] if kind_of(one.schedule) == kind_of(own)]
+        fixed = {axis: size for axis, size in block.sizes.items() if axis not in self.program.least}
+        kind = kind_of(own, fixed=fixed)
+        alike = [one for one in self._found[key] if kind_of(one.schedule, fixed=fixed) == kind]
         return [replace(one, schedule=in_order(one.schedule, own)) for one in alike[:TRIED]]
 
 

@@ -13,6 +13,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.sizes.proved import proved
 from mugraph.sizes.smaller import smaller
 from mugraph.sizes.table import at_sizes, sizes_at, steps_of, tested_sizes, tested_steps, words_of
+from mugraph.sizes.up_to import border_steps
 from mugraph.triton_text.check import MOST_READ, TOO_MUCH, TextVerdict, check_text
 from mugraph.verification.verdict import Verdict
 
@@ -35,7 +36,8 @@ def text_checked(program: TensorProgram, source: KernelSource, kernels: Kernels,
     write:   what wrote it
 
     With a range of sizes the check is made at the sizes of the float tests, and at each size after which the
-    launcher takes another schedule; that the use of memory is right at all others is proved."""
+    launcher takes another schedule, or other kernels, of which it is also made at the next size; that the use of memory
+    is right at all others is proved."""
     if not program.least and _needed(program) > MOST:
         return _checked_smaller(program, _checked(program, source, "an element of it takes millions of others"),
                                 kernels, write)  # fmt: skip
@@ -92,8 +94,8 @@ def _checked_sizes(program: TensorProgram, source: KernelSource) -> list[Mapping
 def checked_steps(program: TensorProgram, source: KernelSource) -> list[int]:
     """Steps at which the text is run, the largest one last."""
     _, largest = steps_of(program)
-    found = set(tested_steps(program))
-    for part in source.kernels:
+    found = {*tested_steps(program), *border_steps(program, source)}
+    for part in source.every:
         if part.by in program.leading:
             found |= {row.largest * largest // program.sizes[part.by] for row in part.launches}
     return sorted(step for step in found if 1 <= step <= largest)

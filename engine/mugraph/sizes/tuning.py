@@ -8,6 +8,7 @@ from dataclasses import replace
 from mugraph.ir.kernel import KernelSource, Launch
 from mugraph.ir.program import TensorProgram
 from mugraph.sizes.table import SizeTable, at_step, at_tested_steps, merged, words_of
+from mugraph.sizes.up_to import border_steps
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.measure import Measurer
 from mugraph.tune.tuner import Variant, tune
@@ -19,10 +20,11 @@ MEASURED = 6
 
 
 def tested_at_sizes(tester: FloatTester, kernel: KernelSource, program: TensorProgram) -> FloatResult:
-    """The float test at the least, a ragged and the largest size (once, where no size varies): the first that fails,
-    else the one with the largest error."""
+    """The float test at the least, a ragged and the largest size (once, where no size varies), and on both sides of
+    where other kernels are launched: the first that fails, else the one with the largest error."""
     found: list[FloatResult] = []
-    for small, _ in at_tested_steps(program, []):
+    borders = [at_step(program, [], step) for step in border_steps(program, kernel)]
+    for small, _ in [*borders, *at_tested_steps(program, [])]:
         tested = tester.test_kernel(kernel, small)
         if not tested.passed:
             sizes = words_of(program, small.sizes)
@@ -51,8 +53,8 @@ def tuned_sizes(
         for number, part in enumerate(whole.kernels):
             if part.by in program.leading and part.launches:
                 found = [launch for _, launch, _ in table.choices(kernels, whole, number, step)[:MEASURED]]
-                best = _fastest(table, variant, number, found, small, measurer, tester, pool)
-                rows[number] += [best] if best is not None else []
+                best = fastest_launch(table, variant, number, found, small, measurer, tester, pool)
+                rows[number] += [best[0]] if best is not None else []
     parts = [
         replace(part, launches=merged([*own, *part.launches])) if part.launches else part
         for part, own in zip(whole.kernels, rows, strict=True)
@@ -61,7 +63,7 @@ def tuned_sizes(
     return source, tested_at_sizes(tester, source, program)
 
 
-def _fastest(
+def fastest_launch(
     table: SizeTable,
     variant: Variant,
     number: int,
@@ -70,8 +72,9 @@ def _fastest(
     measurer: Measurer,
     tester: FloatTester,
     pool: CompilePool | None,
-) -> Launch | None:
-    """Of the launches of kernel `number`, at the program's size; None where none is right there."""
+) -> tuple[Launch, float] | None:
+    """Of the launches of kernel `number`, at the program's size, with the microseconds of all kernels; None where none
+    is right there."""
     variants: list[tuple[Variant, Launch]] = []
     for launch in launches:
         parts = list(variant.kernel.kernels)
@@ -79,4 +82,6 @@ def _fastest(
         variants.append((replace(variant, kernel=table.with_parts(variant.kernel, parts)), launch))
     tuned = tune(program, [one for one, _ in variants], measurer, tester, pool)
     fastest = next(tuned.in_turn(), None)
-    return None if fastest is None else next(launch for one, launch in variants if one is fastest[0])
+    if fastest is None:
+        return None
+    return next(launch for one, launch in variants if one is fastest[0]), fastest[1].median_us

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from math import inf
 
 from mugraph.events import Event, SearchReport
-from mugraph.ir.block import Candidate
+from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.program import TensorProgram
 from mugraph.options import Bounds
 from mugraph.search.schedules.diverse import diverse
+from mugraph.search.schedules.sizes import Looks
 from mugraph.search.schedules.split_schedules import kernel_candidates
 from mugraph.search.topologies.limits import NotSearchable
+from mugraph.sizes.borders import at_step_of, powers
 from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.one_kernel import is_level, topologies_of_one
 from mugraph.solve.several_kernels import kernel_graphs
@@ -26,16 +28,21 @@ VERIFIED = 6
 TRIED = 24
 """Topologies verified at most: a search whose best two dozen are wrong has something worse than bad luck."""
 
+AT_SMALLER = 2
+"""Topologies that are verified for each of a few smaller sizes."""
+
 Judged = tuple[Candidate, Verdict]
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """Candidates whose topologies passed, best first, each with its verdict. reason: why there is none."""
+    """Candidates whose topologies passed, best first, each with its verdict. reason: why there is none. at_smaller: of
+    sizes in a range, those that are the best at some that are smaller than the largest, where they may be nothing"""
 
     candidates: tuple[Judged, ...]
     report: SearchReport
     reason: str | None = None
+    at_smaller: tuple[Judged, ...] = ()
 
 
 def ranked_candidates(
@@ -84,7 +91,26 @@ def ranked_candidates(
     reason = None if passed else _nothing(len(blocks), every, verdicts, report)
     if not every and blocks and out_of_time:
         reason = f"{reason}, and the search for several that compute it together ended by time"
-    return Ranked(tuple(passed), report, reason)
+    smaller = _best_at_smaller(program, blocks, verdicts, tools) if passed and not ending.is_near else []
+    return Ranked(tuple(passed), report, reason, tuple(smaller))
+
+
+def _best_at_smaller(
+    program: TensorProgram, blocks: Sequence[BlockGraph], verdicts: Verdicts, tools: Tools
+) -> list[Judged]:
+    """Of a program with a range, the topologies of one kernel that a coarse look finds the best at smaller sizes, where
+    a kernel may hold what it has to walk at the largest."""
+    steps = powers(program)
+    found: dict[int, Judged] = {}
+    for step in dict.fromkeys(steps[len(steps) * part // 4] for part in (1, 2, 3) if steps):
+        look = Looks(tools.target)
+        looked = ((look.at(at_step_of(program, block, step)), block) for block in blocks)
+        best = sorted(((one, block) for one, block in looked if one is not None), key=lambda two: two[0].estimate_us)
+        for one, block in best[:AT_SMALLER]:
+            verdict = verdicts.of_block(block)
+            if verdict.passed:
+                found.setdefault(id(block), (Candidate(block, one.schedule, one.estimate_us), verdict))
+    return list(found.values())
 
 
 def _first_right(

@@ -7,6 +7,7 @@
     lowering         run the recorded calls: is the program what they are? room:  verification
     testing          test: the best by estimate that is right, if it pays  rooms: verification, codegen, sizes
     or measuring     test and measure: the fastest that is right           rooms: tune, verification, sizes
+    bordering        of a range: others where a size is small, if faster   rooms: sizes, tune, verification
     right            fuse: its thread graphs                               room:  optimizer
     paying           whether it gains at another size of a range           rooms: sizes, tune
 
@@ -25,6 +26,7 @@ from mugraph.ir.region import SearchUnit
 from mugraph.options import Bounds
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.table import SizeTable
+from mugraph.solve.bordering import with_borders
 from mugraph.solve.ending import NO_END, UNTESTED, Ending
 from mugraph.solve.lowering import lowering_of, with_lowering
 from mugraph.solve.measuring import fastest_that_is_right
@@ -168,13 +170,15 @@ def finished(
             lowering = lowering_of(unit, smaller, place, tools)
     if lowering.passed is False:
         return replace(found.result(unit, None, lowering.words, kernels.rejected), lowering=lowering)
+    table = SizeTable(program, tools.target, output_names(program))
     if measurer is None:
         with tools.on("verification"), tools.file_time.counting():
-            outcome = yield from best_that_is_right(kernels, unit, telling, tools, exact=bounds.exact, ending=ending)
+            outcome = yield from best_that_is_right(
+                kernels, unit, telling, tools, table=table, exact=bounds.exact, ending=ending
+            )
     else:
         first = ahead(unit, found, tools, bounds, ending.left_s)
         yield from waited(tools, place.region, cancelled, ending)
-        table = SizeTable(program, tools.target, output_names(program))
         with tools.on("verification"):
             outcome = yield from fastest_that_is_right(
                 kernels, unit, smaller, table, telling, tools, measurer, bounds, first, ending
@@ -194,8 +198,14 @@ def finished(
         reason = f"{failed}: {_most_common(rejected)}"
         return found.result(unit, None, reason, rejected, cut_short=ending.is_over)
     telling.chosen(outcome.right.candidate)
+    judged = [*found.ranked.at_smaller, *found.ranked.candidates]
+    with tools.on("verification"), tools.file_time.counting():
+        chosen, others = yield from with_borders(
+            outcome.right, judged, unit, table, telling, tools, exact=bounds.exact, ending=ending
+        )
+    rejected += Counter(others)
     with tools.on("verification"):
-        right = proved(outcome.right, program)
+        right = proved(chosen, program)
     solution = solution_of(right, library)
     if not solution.pays:
         pays_smaller = any(pays_at(small, solution, tools.target, measurer, tools.compare_with) for small in smaller)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator
+from dataclasses import replace
 
 from mugraph.codegen.lower import lower_kernels
 from mugraph.events import Event
@@ -13,7 +14,7 @@ from mugraph.ir.region import SearchUnit
 from mugraph.sizes.indexed import indexed
 from mugraph.sizes.same_bits import same_bits
 from mugraph.sizes.smaller import smaller
-from mugraph.sizes.table import at_tested_steps
+from mugraph.sizes.table import SizeTable, at_tested_steps
 from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tested_at_sizes
 from mugraph.solve.ending import NO_END, Ending
@@ -35,12 +36,14 @@ def best_that_is_right(
     telling: Telling,
     tools: Tools,
     *,
+    table: SizeTable | None = None,
     exact: bool = False,
     ending: Ending = NO_END,
 ) -> Generator[Event, None, Outcome]:
     """A kernel is right if its tiles are right over finite fields, and its results in floating point. It runs compiled
     and at full size where its device is here, else in Triton's interpreter at reduced sizes: full ones take minutes.
 
+    table: has the schedules for smaller sizes of those after the first, which have them
     exact: only a kernel that is known to have the same bits as PyTorch
     ending: when it is over, no kernel is tested any more, and what is being tested is given up
     """
@@ -52,6 +55,12 @@ def best_that_is_right(
             return Outcome(None, rejected, untested=number)
         yield telling.working(f"testing {telling.place.name} {where}", number, len(written.variants))
         whole = kernels_of(variant.candidate)
+        if number and table is not None and program.least:
+            try:
+                variant = replace(variant, kernel=table.source(whole))
+            except Rejected as error:
+                rejected[str(error)] += 1
+                continue
         small, kernels = smaller(program, whole)
         tiles = [verify_schedules(*one) for one in at_tested_steps(small, kernels)]
         indexing = indexed(program, whole, variant.kernel)

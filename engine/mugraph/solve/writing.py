@@ -30,15 +30,17 @@ def written(
 ) -> Written:
     """The best `most` candidates that can be written, their kernels renamed after `name`.
 
-    measured: the schedules for sizes smaller than the largest will be measured, so none are estimated here
+    measured: the schedules for sizes smaller than the largest will be measured, so none are estimated here. Otherwise
+              they are for the best one, which is nearly always the one that is chosen, and `by_sizes` says the others'
     """
     variants: list[tuple[Variant, Verdict]] = []
     rejected: Counter[str] = Counter()
     for candidate, verdict in table.ranked(candidates):
         try:
-            named = _named(candidate, name)
-            kernels = kernels_of(named)
-            variants.append((Variant(named, table.lowered(kernels) if measured else table.source(kernels)), verdict))
+            renamed = named(candidate, name)
+            kernels = kernels_of(renamed)
+            source = table.lowered(kernels) if measured or variants else table.source(kernels)
+            variants.append((Variant(renamed, source), verdict))
         except Rejected as error:
             rejected[str(error)] += 1
         if len(variants) == most:
@@ -50,7 +52,7 @@ def kernels_of(candidate: Candidate) -> list[tuple[BlockGraph, Schedule]]:
     return [(kernel.block, kernel.schedule) for kernel in candidate.kernels]
 
 
-def _named(candidate: Candidate, name: str) -> Candidate:
+def named(candidate: Candidate, name: str) -> Candidate:
     """The first kernel is called `name`; the others after what they finish, or after the value they compute."""
     taken = Scope([name])
 

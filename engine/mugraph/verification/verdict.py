@@ -96,6 +96,7 @@ class Verdict:
     proof:         of the algebra, at small sizes; None where none was tried
     same_bits:     whether its results are PyTorch's bit for bit; None where that was not looked at
     lowering:      whether the program is what the recorded calls compute; None until that was looked at
+    below:         of the kernels that are launched up to a size in place of these, in the order of their sizes
     seed:          of the random inputs of the first test over the fields; it repeats them. None where none was run
     """
 
@@ -122,6 +123,7 @@ class Verdict:
     seed: int | None = None
     same_bits: SameBits | None = None
     lowering: Lowering | None = None
+    below: tuple[Verdict, ...] = ()
 
     @property
     def bound_words(self) -> str:

@@ -8,13 +8,15 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 from mugraph.research.ranged import __main__ as command
 from mugraph.research.ranged.__main__ import RANGE, estimated, rows_of, tasks
 from mugraph.research.ranged.curves import curves
 from mugraph.research.ranged.made import Case, Made
 from mugraph.research.ranged.programs import PROGRAMS, label
-from mugraph.research.ranged.rows import Row, geometric, summaries, table
+from mugraph.research.ranged.rows import Found, Row, geometric, summaries, table
+from mugraph.store.keys import code_digest
 from mugraph.trace.syntax.shapes import comment_text, parse_description
 from mugraph.tune import device
 from mugraph.tune.messages import InputSpec
@@ -125,3 +127,37 @@ def test_by_estimate(tmp_path: Path) -> None:
     assert all(row["ranged_us"] and row["code_us"] for row in found["rows"])
     assert sum(row["alone_us"] is not None for row in found["rows"]) == 2
     ElementTree.parse(tmp_path / "found.svg")
+
+
+def test_a_call_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
+    path = tmp_path / "found.json"
+    now = Found("measured", "a GPU", "", "", {}, 8, code="this")
+    rows = [Row(MLP.name, "b=1", 10.0, 9.0, 20.0, True), Row(MLP.name, "b=256", 30.0, None, 40.0)]
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(now, rows=rows)))
+    earlier = command.rows_kept(path, now)
+    assert [*earlier] == [(MLP.name, "b=1")]  # the other one has no kernel for that size
+    made = {(MLP, RANGE): Made("improved", "", "text", "f", [case(1, 99.0), case(256, 31.0)])}
+    first, last = command.with_earlier(MLP, made, estimated, earlier)
+    assert first == rows[0]
+    assert (last.size, last.ranged_us) == ("b=256", 31.0)
+    for other in ({"device": "another"}, {"code": "other"}, {"trials": 16}, {"source": "estimated"}):
+        assert command.rows_kept(path, msgspec.structs.replace(now, **other)) == {}
+    assert command.rows_kept(tmp_path / "none.json", now) == {}
+    path.write_text("{")
+    assert command.rows_kept(path, now) == {}
+
+
+def test_what_was_found_is_kept_for_the_same_package_alone(tmp_path: Path) -> None:
+    out = tmp_path / "found.json"
+    assert command.kept(out) is None
+    found = Made("improved", "", "text", "f", [case(1, 10.0)], code=code_digest())
+    out.write_bytes(msgspec.json.encode(found))
+    assert command.kept(out) == found
+    out.write_bytes(msgspec.json.encode(msgspec.structs.replace(found, code="other")))
+    assert command.kept(out) is None
+
+
+def test_to_go_on_takes_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.arguments_of(["--resume"])
+    assert "--json" in capsys.readouterr().err

@@ -43,9 +43,13 @@ def evidence(plan: RegionPlan, kernels: Mapping[str, KernelSource], speed: Speed
         lines.append(f"  sizes     {region.dynamic.words}{where}; blocks are those of the largest")
     for step in plan.steps:
         if isinstance(step, KernelStep):
-            for part in kernels[step.kernel.name].kernels:
-                lines += _kernel_lines(part)
+            source = kernels[step.kernel.name]
+            lines += [line for part in source.kernels for line in _kernel_lines(part)]
             lines += _verdict_lines(step.verdict)
+            for one, below in zip(source.smaller, step.verdict.below, strict=True):
+                lines.append(f"  up to     {one.axis} = {one.largest} others are launched, and checked by themselves:")
+                lines += [line for part in one.source.kernels for line in _kernel_lines(part)]
+                lines += _verdict_lines(below)
         else:
             count = len(step.calls)
             lines.append("  PyTorch   " + ("1 call as it was" if count == 1 else f"{count} calls as they were"))

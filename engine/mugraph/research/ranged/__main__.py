@@ -4,6 +4,10 @@ at each size.
 
 Programs are found and tuned side by side, in processes of their own; what is timed has the device alone. Nothing new
 begins when the seconds of --limit are near their end, and what is left is said.
+
+It takes longer than a session with a GPU may have. With --folder the kernels that were found are kept there, with
+--resume the rows of --json as well that have all three times: the next call goes on where the last one ended, if its
+device and this package are the same.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ from mugraph.research.ranged.made import Case, Made
 from mugraph.research.ranged.programs import PROGRAMS, Program, label
 from mugraph.research.ranged.rows import Found, Row, table
 from mugraph.sharing import environment
-from mugraph.store.keys import versions
+from mugraph.store.keys import code_digest, versions
 from mugraph.tune.device import UnknownTarget, detect, resolve
 from mugraph.tune.measure import METHOD, Measurer
 from mugraph.tune.messages import Agreed, InputSpec, Subject
@@ -66,6 +70,8 @@ def found_one(task: Task, folder: Path, target: str, given: argparse.Namespace) 
     points = [point for point in program.points if size in (RANGE, label(point))]
     name = f"{program.name}_{size.replace('=', '').replace(', ', '_')}"
     path, out = folder / f"{name}.py", folder / f"{name}.json"
+    if (known := kept(out)) is not None:
+        return known, 0.0
     path.write_text(program.ranged if size == RANGE else program.at(points[0]), encoding="utf-8")
     command = [sys.executable, "-m", "mugraph.research.ranged.made", str(path), str(out), "--target", target]
     command += ["--points", msgspec.json.encode(points).decode(), "--trials", str(given.trials)]
@@ -83,6 +89,15 @@ def found_one(task: Task, folder: Path, target: str, given: argparse.Namespace) 
     if ran.returncode or not out.exists():
         return Made("failed", (ran.stderr.strip().splitlines() or [f"status {ran.returncode}"])[-1]), took
     return msgspec.json.decode(out.read_bytes(), type=Made), took
+
+
+def kept(out: Path) -> Made | None:
+    """What an earlier call has found, if it can be read and is of this package."""
+    try:
+        known = msgspec.json.decode(out.read_bytes(), type=Made)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return known if known.code == code_digest() else None
 
 
 def found_all(wanted: Sequence[Task], folder: Path, target: str, given: argparse.Namespace) -> Mapping[Task, Made]:
@@ -106,11 +121,12 @@ def rows_of(
     program: Program,
     made: Mapping[Task, Made],
     times: Callable[[Case | None, Made | None, Case | None, Made | None], Row],
+    points: Sequence[Point] | None = None,
 ) -> list[Row]:
-    """Of the sizes at which something was found. times: of a case of the range, and of one size"""
+    """Of the sizes at which something was found. times: of a case of the range, and of one size. points: of these"""
     rows: list[Row] = []
     ranged = made.get((program, RANGE))
-    for point in program.points:
+    for point in program.points if points is None else points:
         alone = made.get((program, label(point)))
         of_range = next((case for case in ranged.cases if case.point == dict(point)), None) if ranged else None
         if alone is None and of_range is None:
@@ -122,6 +138,35 @@ def rows_of(
         row.why = "; ".join(filter(None, [no_range, no_size and f"alone: {no_size}", row.why]))
         rows.append(row)
     return rows
+
+
+Earlier = Mapping[tuple[str, str], Row]
+"""Rows of an earlier call, by program and size."""
+
+
+def rows_kept(path: Path | None, now: Found) -> Earlier:
+    """The rows of a file that are complete, if they are of this device, this package and as many trials."""
+    try:
+        known = msgspec.json.decode(path.read_bytes(), type=Found) if path is not None else None
+    except (OSError, msgspec.MsgspecError):
+        return {}
+    if known is None or any(getattr(known, one) != getattr(now, one) for one in ("source", "device", "code", "trials")):
+        return {}
+    return {(row.program, row.size): row for row in known.rows if row.is_complete}
+
+
+def with_earlier(
+    program: Program,
+    made: Mapping[Task, Made],
+    times: Callable[[Case | None, Made | None, Case | None, Made | None], Row],
+    earlier: Earlier,
+) -> list[Row]:
+    """The rows of a program in the order of its sizes, those of an earlier call as they were."""
+    left = [point for point in program.points if (program.name, label(point)) not in earlier]
+    new = {row.size: row for row in rows_of(program, made, times, left)}
+    sizes = [label(point) for point in program.points]
+    known = {size: earlier[program.name, size] for size in sizes if (program.name, size) in earlier}
+    return [({**new, **known})[size] for size in sizes if size in new or size in known]
 
 
 def estimated(one: Case | None, _: Made | None, other: Case | None, __: Made | None) -> Row:
@@ -193,15 +238,22 @@ def main(arguments: Sequence[str]) -> int:
     wanted = tasks(programs, given.sizes)
     said = ("estimated", "", "") if given.by_estimate else ("measured", device.name, METHOD)
     found = Found(said[0], said[1], datetime.now(UTC).date().isoformat(), said[2], versions(), given.trials)
-    with tempfile.TemporaryDirectory() as folder:
-        made = found_all(wanted, Path(folder), target, given)
+    found.code = code_digest()
+    earlier: Earlier = rows_kept(given.json, found) if given.resume else {}
+    if given.resume and not earlier:
+        print("there are no rows to go on from: of another device or version, or none", file=sys.stderr)
+    wanted = [(program, size) for program, size in wanted if (program.name, size) not in earlier]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        made = found_all(wanted, folder, target, given)
     found.left = [f"{program.name} {size}" for program, size in wanted if (program, size) not in made]
     if given.by_estimate:
-        found.rows = [row for program in programs for row in rows_of(program, made, estimated)]
+        found.rows = [row for program in programs for row in with_earlier(program, made, estimated, earlier)]
     else:
         with Measurer() as measurer:
             for program in programs:
-                found.rows += rows_of(program, made, partial(measured, measurer))
+                found.rows += with_earlier(program, made, partial(measured, measurer), earlier)
                 write(found, given)
     write(found, given)
     print(table(found.rows))
@@ -230,10 +282,14 @@ def arguments_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--patience", type=float, default=120.0, help="seconds for a size; twice as many for a range")
     parser.add_argument("--jobs", type=int, default=6, help="programs that are found and tuned side by side")
     parser.add_argument("--limit", type=float, default=420.0, help="seconds of it all")
+    parser.add_argument("--folder", type=Path, metavar="DIRECTORY", help="keeps the kernels that are found")
+    parser.add_argument("--resume", action="store_true", help="go on from the rows of --json")
     parser.add_argument("--by-estimate", action="store_true", help="nothing is measured; needs no GPU")
     given = parser.parse_args(arguments)
     if unknown := set(given.names) - PROGRAMS.keys():
         parser.error(f"no program is called {', '.join(sorted(unknown))}")
+    if given.resume and given.json is None:
+        parser.error("--resume goes on from the rows of --json, which is not given")
     return given
 
 

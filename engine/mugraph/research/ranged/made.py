@@ -25,6 +25,7 @@ from mugraph.plans.plan import RegionPlan
 from mugraph.plans.scales import input_scales
 from mugraph.sizes.search_unit import estimates_at, unit_at
 from mugraph.solve.pytorch import written_us
+from mugraph.store.keys import code_digest
 from mugraph.targets import TARGETS, Target
 from mugraph.tune.messages import InputSpec
 from mugraph.units.ranged import region_at
@@ -43,13 +44,15 @@ class Case(msgspec.Struct):
 
 
 class Made(msgspec.Struct):
-    """module: None where no kernel was found, and why. function: in it, over the inputs' tensors."""
+    """module: None where no kernel was found, and why. function: in it, over the inputs' tensors. code: a digest of
+    this package"""
 
     status: str
     reason: str
     module: str | None = None
     function: str = ""
     cases: list[Case] = []
+    code: str = ""
 
 
 def made(path: Path, points: Sequence[Point], options: Options) -> Made:
@@ -111,7 +114,9 @@ def main(arguments: Sequence[str]) -> int:
         recorded=False,
     )
     points = msgspec.json.decode(given.points, type=list[dict[str, int]])
-    given.out.write_bytes(msgspec.json.encode(made(given.file, points, options)))
+    found = made(given.file, points, options)
+    found.code = code_digest()
+    given.out.write_bytes(msgspec.json.encode(found))
     return 0
 
 

@@ -33,6 +33,11 @@ class Row(msgspec.Struct):
         return self.ranged_us if self.offered else self.code_us
 
     @property
+    def is_complete(self) -> bool:
+        """Nothing is to be looked at again."""
+        return None not in (self.ranged_us, self.alone_us, self.code_us)
+
+    @property
     def of_alone(self) -> float | None:
         """What the kernel for the range reaches of the one for the size: 1 where both take one time."""
         return None if not self.ranged_us or not self.alone_us else self.alone_us / self.ranged_us
@@ -45,7 +50,7 @@ class Row(msgspec.Struct):
 
 class Found(msgspec.Struct):
     """source: "measured" or "estimated". trials: kernels that were measured for a search unit, at most. left: what was
-    not begun in time."""
+    not begun in time. code: a digest of this package."""
 
     source: str
     device: str
@@ -55,6 +60,7 @@ class Found(msgspec.Struct):
     trials: int
     rows: list[Row] = []
     left: list[str] = []
+    code: str = ""
 
 
 def geometric(numbers: Sequence[float]) -> float:

@@ -108,8 +108,8 @@ class _Reading:
 
     def _sizes(self, atoms: Atoms) -> Sizes:
         named = {name: atoms.size(name, *ends) for name, ends in self._varying.sizes.items()}
-        known = {axis: n for kernel in self._source.kernels for axis, n in kernel.sizes.items()}
-        chosen = {split for kernel in self._source.kernels for split in kernel.divided.values()}
+        known = {axis: n for kernel in self._source.every for axis, n in kernel.sizes.items()}
+        chosen = {split for kernel in self._source.every for split in kernel.divided.values()}
         found: dict[str, Poly] = {
             axis: number(n) for axis, n in {**known, **self._program.sizes}.items() if axis not in chosen
         }
@@ -119,13 +119,13 @@ class _Reading:
     def _declared(self) -> Declared:
         return {
             kernel.function: dict(zip(kernel.pointers, (*kernel.inputs, *kernel.outputs), strict=True))
-            for kernel in self._source.kernels
+            for kernel in self._source.every
             if kernel.library is None
         }
 
     def _input(self, name: str, sizes: Sizes) -> HostTensor:
         tensor = next(one for one in self._source.inputs if one.name == name)
-        largest = {**{a: n for kernel in self._source.kernels for a, n in kernel.sizes.items()}, **self._program.sizes}
+        largest = {**{a: n for kernel in self._source.every for a, n in kernel.sizes.items()}, **self._program.sizes}
         shape = shape_of(tensor, largest, sizes)
         whole = frozenset(window.dim for window in tensor.windows)
         axes = layout(tensor.dims, shape, strides_of(tensor, largest, sizes), sizes, whole)

@@ -1,0 +1,120 @@
+"""Kernels that may be faster up to a size of a range, measured: which are, with which schedules, and up to where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mugraph.ir.block import Candidate, Schedule
+from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.sizes.borders import Border, Option, borders
+from mugraph.sizes.table import SizeTable, at_step, sizes_at
+from mugraph.sizes.tuning import fastest_launch
+from mugraph.sizes.up_to import program_up_to
+from mugraph.tune.compile_pool import CompilePool
+from mugraph.tune.measure import Measurer
+from mugraph.tune.statistics import Summary
+from mugraph.tune.tuner import Variant, input_specs, subject_of
+from mugraph.verification.float_test import FloatTester
+
+OPTIONS = 5
+"""That are measured, at most."""
+MEASURED = 3
+"""Schedules of one of them that are measured at a step, the best by estimate; one at steps before it is to begin."""
+SLOWER = 1.3
+"""Times what other kernels are taken to need where they are looked at: an estimate may be wrong by as much."""
+STEPS = 4
+"""Of one of them at which it is measured."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An option with what was measured of it. rows: step -> of each kernel the schedule that is fastest there"""
+
+    option: Option
+    rows: Mapping[int, Sequence[Schedule]]
+
+    def up_to(self, step: int) -> Option:
+        """With the schedules of that step."""
+        return replace(self.option, schedules=tuple(self.rows[step]))
+
+
+def shortlist(options: Sequence[Option], now_us: Mapping[int, float]) -> list[Border]:
+    """Those that may gain by estimate, and where they would run; also those that would if all else were slower."""
+    found: dict[int, Border] = {}
+    for times in (1.0, SLOWER):
+        for border in borders(options, {step: us * times for step, us in now_us.items()}, earned=0.0):
+            found.setdefault(id(border.option), border)
+    for border in [*found.values()]:  # an estimate knows one kind of schedule from another about as well as it can
+        inside = [step for step in now_us if border.begin <= step <= border.end]
+        others = [
+            one
+            for one in options
+            if one.end == border.end and id(one) not in found and all(step in one.us for step in inside)
+        ]
+        best = min(others, key=lambda one: sum(one.us[step] / now_us[step] for step in inside), default=None)
+        if best is not None:
+            found[id(best)] = Border(border.begin, border.end, best)
+    return [*found.values()][:OPTIONS]
+
+
+def steps_looked_at(shortlisted: Sequence[Border], every: Sequence[int]) -> list[int]:
+    """Few of those at which one of them may run, where it begins and ends among them."""
+    found: set[int] = set()
+    for one in shortlisted:
+        inside = [step for step in every if one.begin <= step <= one.end]
+        last = len(inside) - 1
+        found.update(inside[last * at // (STEPS - 1)] for at in range(STEPS))
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class BorderTimes:
+    """What measures them. named: gives the kernels of a candidate the names that they have up to a size"""
+
+    table: SizeTable
+    measurer: Measurer
+    tester: FloatTester
+    pool: CompilePool | None
+    named: Callable[[Candidate, int], Candidate]
+
+    def now(self, source: KernelSource, steps: Iterable[int]) -> dict[int, float]:
+        """Microseconds of what runs without borders, where they can be had."""
+        found: dict[int, float] = {}
+        for step in steps:
+            small, _ = at_step(self.table.program, [], step)
+            specs = input_specs(small, [tensor.name for tensor in source.inputs])
+            summary = self.measurer.measure_kernel(subject_of(source), specs, rounds=12)
+            if isinstance(summary, Summary):
+                found[step] = summary.median_us
+        return found
+
+    def measured(self, border: Border, steps: Sequence[int]) -> Measured | None:
+        """None where the option cannot be written."""
+        program, end = self.table.program, border.option.end
+        own = program_up_to(program, end)
+        if own is None:
+            return None
+        table = SizeTable(own, self.table.target, self.table.outputs)
+        candidate = self.named(border.option.at(program, end), sizes_at(program, end)[program.leading[0]])
+        kernels = [(kernel.block, kernel.schedule) for kernel in candidate.kernels]
+        try:
+            variant = Variant(candidate, table.lowered(kernels))
+        except Rejected:
+            return None
+        us: dict[int, float] = {}
+        rows: dict[int, list[Schedule]] = {}
+        for step in [step for step in steps if step <= end]:
+            most = MEASURED if step >= border.begin else 1
+            small, _ = at_step(own, [], step)
+            chosen = [schedule for _, schedule in kernels]
+            for number, part in enumerate(variant.kernel.kernels):
+                if not part.launches or part.by not in own.leading:
+                    continue
+                launches = [one for _, one, _ in table.choices(kernels, variant.kernel, number, step)[:most]]
+                launches = launches or [replace(part.launches[-1], largest=sizes_at(own, step)[part.by])]
+                found = fastest_launch(table, variant, number, launches, small, self.measurer, self.tester, self.pool)
+                if found is not None:
+                    chosen[number], us[step] = found[0].schedule, found[1]
+            rows[step] = chosen
+        return Measured(replace(border.option, us=us), {step: rows[step] for step in us})
