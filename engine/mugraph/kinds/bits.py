@@ -1,8 +1,7 @@
 """Bits of a whole number, as of weights that are stored two to a byte. The first operand is whole and small enough for
 float32 to hold it exactly: the rules that make this kind see to it (ops/families/bits.py). The second one is a
 constant. The text computes with the same bits as PyTorch does; the check of a kernel's text tells it by its form.
-Shifts
-are arithmetic on it (ops/algebra/bits.py).
+Shifts are arithmetic on it (ops/algebra/bits.py).
 """
 
 import numpy as np
