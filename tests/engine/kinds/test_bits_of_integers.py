@@ -61,6 +61,7 @@ SPELLINGS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "bits that are not side by side": lambda w: ((w >> 1) & 0b101).float() + (w & 0b1010).float(),
     "the upper half in its place": lambda w: (w & 0x70).float() / 16,
     "all but the lowest": lambda w: (w & 126).float() + (w & 127).float(),
+    "of what is masked": lambda w: ((w & 0x70) >> 4).float() + ((w & 0x70) & 0x30).float() + ((w & 9) >> 4).float(),
     "of a sum": lambda w: (((w & 15) + (w & 3)) >> 2).float() + (((w & 15) + (w & 3)) & 16).float(),
     "of what is joined": lambda w: ((torch.stack((w & 0xF, w >> 4), -1) >> 1) & 3).flatten(-2).float(),
     "a shift of what is shifted, less eight": lambda w: (((w >> 4) & 15).to(torch.int8) - 8).float(),
@@ -143,3 +144,24 @@ def test_packed_weights_are_loaded_once() -> None:
 )
 def test_other_bits_are_rejected_in_a_text(old: str, new: str) -> None:
     assert not passes(_lowered(), old, new)
+
+
+@pytest.mark.parametrize(
+    "upper",
+    [
+        lambda w: w >> 4,
+        lambda w: (w >> 4) & 15,
+        lambda w: (w & 0xF0) >> 4,
+        lambda w: (w >> 2) >> 2,
+        lambda w: ((w >> 3) & 30) >> 1,
+    ],
+)
+def test_the_upper_half_is_one_thing_however_it_is_spelled(upper: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    """It is computed from the byte and its lower half, which other code takes out of it, too."""
+
+    def program(w: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        return upper(w).to(x.dtype) @ x
+
+    found = check(program, {"w": every(torch.uint8).view(32, 8), "x": randn(8, 4)}).program
+    masks = [op for op in found.ops if op.kind is Kind.BIT_AND]
+    assert [found.op(one.inputs[1]).value for one in masks] == [15.0]

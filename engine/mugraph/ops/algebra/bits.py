@@ -18,7 +18,11 @@ from mugraph.ops.algebra.nodes import Node
 
 def shifted_right(b: Axes, x: Node, places: int) -> Node:
     """`x >> places`, of whole numbers."""
-    return x if places == 0 else _divided(b, b.sub(x, _and(b, x, (1 << places) - 1)), x, places)
+    if places == 0:
+        return x
+    if x.shifted is not None and x.shifted[1]:
+        return shifted_right(b, x.shifted[0], x.shifted[1] + places)
+    return _divided(b, b.sub(x, _and(b, x, (1 << places) - 1)), x, places)
 
 
 def masked(b: Axes, x: Node, mask: int, largest: int | None) -> Node:
@@ -39,7 +43,10 @@ def masked(b: Axes, x: Node, mask: int, largest: int | None) -> Node:
 
 
 def _and(b: Axes, x: Node, mask: int) -> Node:
-    return b.opaque(Kind.BIT_AND, x, b.const(float(mask)))
+    of = x.shifted[0] if x.shifted is not None and not x.shifted[1] else x
+    if of.kind is Kind.BIT_AND and of.inputs[1].kind is Kind.CONST:
+        return _and(b, of.inputs[0], mask & int(of.inputs[1].value))
+    return b.opaque(Kind.BIT_AND, x, b.const(float(mask))) if mask else b.const(0.0)
 
 
 def _divided(b: Axes, multiple: Node, of: Node, places: int) -> Node:
