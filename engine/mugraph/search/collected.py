@@ -9,7 +9,8 @@ done with the inputs instead, once for all of the outputs:
            - z * (sum over k of x[k] + y[k])
 
 A weight then costs its conversion and one multiplication. (One row of 4,096 float16 inputs by 14,336 outputs of four
-bits, on an H200: instructions are what bounds it, 2.0 µs for each instruction of a weight.)
+bits, on an H200: instructions are what bounds it. Kernels that were written by hand took 19.7 µs with 6.0 instructions
+for each weight, 18.4 with 4.9 and 16.5 with 4.1, in the same tiles. This form has 4.1 to 4.5.)
 """
 
 from __future__ import annotations
