@@ -22,7 +22,7 @@ def shifted_right(b: Axes, x: Node, places: int) -> Node:
         return x
     if x.shifted is not None and x.shifted[1]:
         return shifted_right(b, x.shifted[0], x.shifted[1] + places)
-    return _divided(b, b.sub(x, _and(b, x, (1 << places) - 1)), x, places)
+    return _divided(b, b.sub(x, bits_of(b, x, (1 << places) - 1)), x, places)
 
 
 def masked(b: Axes, x: Node, mask: int, largest: int | None) -> Node:
@@ -36,17 +36,18 @@ def masked(b: Axes, x: Node, mask: int, largest: int | None) -> Node:
         if left_out == 0:
             return x
         if left_out & (left_out + 1) == 0:
-            found = b.sub(x, _and(b, x, left_out))
+            found = b.sub(x, bits_of(b, x, left_out))
             found.shifted = Node(Kind.BIT_AND, (x, b.const(float(mask)))), 0
             return found
-    return _and(b, x, mask)
+    return bits_of(b, x, mask)
 
 
-def _and(b: Axes, x: Node, mask: int) -> Node:
+def bits_of(b: Axes, x: Node, mask: int) -> Node:
+    """`x & mask` as one operator; of packed integers that are shifted, their field (packed.py)."""
     of = x.shifted[0] if x.shifted is not None and not x.shifted[1] else x
-    if of.kind is Kind.BIT_AND and of.inputs[1].kind is Kind.CONST:
-        return _and(b, of.inputs[0], mask & int(of.inputs[1].value))
-    return b.opaque(Kind.BIT_AND, x, b.const(float(mask))) if mask else b.const(0.0)
+    if of.kind is Kind.BIT_AND and not of.raw and of.inputs[1].kind is Kind.CONST:
+        return bits_of(b, of.inputs[0], mask & int(of.inputs[1].value))
+    return b.opaque(Kind.BIT_AND, x, b.const(float(mask))) if mask or x.raw else b.const(0.0)
 
 
 def _divided(b: Axes, multiple: Node, of: Node, places: int) -> Node:

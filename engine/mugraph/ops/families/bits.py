@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mugraph.ir.calls import Ref
-from mugraph.ir.ops import Kind
 from mugraph.ops.algebra import bits
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
@@ -38,7 +37,7 @@ def masked(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         raise NotLowerable(f"{args.call.target} by {number}, which is none of {dtype}, is outside the fragment")
     x = b.broadcast(args.ref("input"), dims)
     if is_shifted(taken := shifted(x, b.const(0.0)) or x):
-        return b.opaque(Kind.BIT_AND, taken, b.const(float(number)))
+        return bits.bits_of(b, taken, number)
     x, (least, largest) = _whole(b, args, dims)
     return bits.masked(b, x, number, None if least < 0 else largest)
 
