@@ -1,5 +1,10 @@
 """What a call of a whole model takes: as its file was, compiled, and as it is edited; replayed as a CUDA graph, and as
-a program calls it. All ways are timed in turns in one process. The caches are as the call before has left them."""
+a program calls it. All ways are timed in turns in one process. The caches are as the call before has left them.
+
+A graph is replayed by itself, between two events, so that what the device needs to begin and to end is in its time; and
+in a row, as often as the program calls it in a row. Only the latter can be compared with the calls: there the device
+begins the next one while it ends the one before.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,9 @@ _CALLED_S = 0.05
 def whole_times(
     model: torch.nn.Module, inputs: Sequence[object], ours: Call, peers: Sequence[str], until: float
 ) -> Mapping[str, object]:
-    """Microseconds by the names of the peers and "mugraph"; why one has none.
+    """Microseconds by the names of the peers and "mugraph": of a replay by itself (device_us), of one of several in a
+    row (device_in_row_us), of one of as many calls in a row, in wall time (called_us); how many (in_row); why one has
+    none.
 
     model: as the file was, on the device. until: time.monotonic() after which no other way is made ready
     """
@@ -59,9 +66,12 @@ def _timed(ready: Mapping[str, Call], refused: dict[str, str]) -> Mapping[str, o
                 refused[f"{name}, replayed"] = "it cannot be captured"
             else:
                 graphs[name] = graph
+    in_row = {name: _in_row(call) for name, call in ready.items()}
     return {
-        "device_us": _medians({name: _replay(graph) for name, graph in graphs.items()}),
-        "called_us": _medians({name: _calling(call) for name, call in ready.items()}),
+        "device_us": _medians({name: _replay(graph, 1) for name, graph in graphs.items()}),
+        "device_in_row_us": _medians({name: _replay(graph, in_row[name]) for name, graph in graphs.items()}),
+        "called_us": _medians({name: _calling(call, in_row[name]) for name, call in ready.items()}),
+        "in_row": in_row,
     }
 
 
@@ -111,24 +121,29 @@ def _captured(call: Call) -> torch.cuda.CUDAGraph | None:
     return graph
 
 
-def _replay(graph: torch.cuda.CUDAGraph) -> Callable[[], float]:
+def _replay(graph: torch.cuda.CUDAGraph, replays: int) -> Callable[[], float]:
+    """Of one of so many in a row."""
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
 
     def us() -> float:
         start.record()
-        graph.replay()
+        for _ in range(replays):
+            graph.replay()
         end.record()
         end.synchronize()
-        return start.elapsed_time(end) * 1000
+        return start.elapsed_time(end) * 1000 / replays
 
     return us
 
 
-def _calling(call: Call) -> Callable[[], float]:
+def _in_row(call: Call) -> int:
+    """How many calls are timed together."""
     with torch.no_grad():
         once = called_us(call, torch.cuda.synchronize, 2)
-    calls = max(2, int(_CALLED_S * 1e6 / once))
+    return max(2, int(_CALLED_S * 1e6 / once))
 
+
+def _calling(call: Call, calls: int) -> Callable[[], float]:
     def us() -> float:
         with torch.no_grad():
             return called_us(call, torch.cuda.synchronize, calls)

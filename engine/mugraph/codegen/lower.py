@@ -151,7 +151,17 @@ def lower(
     grid = grid_of(schedule, plan, names)
     constants = Constants(plan, names)
     indices = Indices(plan, tiled.dims, block.sizes, names, grid)
-    emitter = Emitter(block, plan, tiled.softmax, tiled.facts, tiled.order, indices, constants, schedule.precision)
+    emitter = Emitter(
+        block,
+        plan,
+        tiled.softmax,
+        tiled.facts,
+        tiled.order,
+        indices,
+        constants,
+        schedule.precision,
+        schedule.num_stages,
+    )
     body = _body(emitter)
     jit = jit_function(f"{block.name}_kernel", block, plan, names, constants.named, body)
     source = KernelSource(

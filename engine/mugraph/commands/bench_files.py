@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -162,11 +162,19 @@ def _print(workloads: Sequence[Json], total: Json) -> None:
         print(f"faster than {name}: {faster[name]}; geometric mean {mark}{mean:.2f}" if mean is not None else name)
 
 
+_CLOCKS: Mapping[str, str] = {
+    "device_us": "replayed one at a time",
+    "device_in_row_us": "replayed in a row",
+    "called_us": "called in a row",
+}
+"""Of times of whole models: what is said of each."""
+
+
 def whole_lines(name: str, answer: Json) -> Iterator[str]:
     """What a call of the whole model takes, where that was timed. Lines end themselves."""
     whole = cast("dict[str, Any]", answer.get("kernelbench") or {})
     times = cast("dict[str, dict[str, Any]]", whole.get("times") or {})
-    for clock, said in (("device_us", "replayed"), ("called_us", "as called")):
+    for clock, said in _CLOCKS.items():
         if us := times.get(clock):
             yield f"{name}, {said}: " + ", ".join(f"{way} {one:.0f} µs" for way, one in us.items()) + "\n"
     for way, why in times.get("refused", {}).items():

@@ -82,6 +82,11 @@ PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 TF32: Precision = "tf32"
 
 
+LOADS_AHEAD = 3
+"""Stages from which on a kernel without products loads what the next iterations of its loops read, too; with fewer, a
+load waits in its own iteration. (Loads of products are ahead by all stages but one.)"""
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Sizes and hardware choices for a topology.
@@ -114,6 +119,13 @@ class Schedule:
             if name == axis:
                 return tile
         return self.loops.get(axis, size)
+
+    def tiles_ahead(self, *, products: bool) -> int:
+        """Of a load in a loop, how many are in shared memory at a time; 0 where it goes to registers at once.
+        products: does the kernel have any?"""
+        if products:
+            return max(1, self.num_stages - 1)
+        return self.num_stages if self.num_stages >= LOADS_AHEAD else 0
 
     def blocks(self, sizes: Mapping[str, int]) -> int:
         """Thread blocks launched."""

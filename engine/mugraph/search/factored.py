@@ -22,7 +22,7 @@ from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.kinds import kind_named
+from mugraph.search.collected import collected, used
 from mugraph.search.direct import as_block
 from mugraph.search.topologies.limits import Found, Searcher, Stats
 
@@ -33,23 +33,22 @@ search found a form with one of two zero points taken out. With 64 rows no kerne
 were not looked for once two functions before them had taken the file's 45 s.)"""
 
 
-def factored(program: TensorProgram, shifts: bool = False) -> TensorProgram | None:
-    """The same function with the factors of groups outside of the sums in them; None where there are none. shifts: and
-    what is added to all of a group, as many times as the sum of what it is multiplied by"""
-    rewriting = _Rewriting(program, shifts)
+def factored(program: TensorProgram, every: bool = False) -> TensorProgram | None:
+    """The same function with the factors of groups outside of the sums in them; None where there are none. every: and
+    factors that do not vary along these sums at all"""
+    rewriting = _Rewriting(program, every)
     for op in program.ops:
         rewriting.take(op)
     if not rewriting.changed:
         return None
-    return replace(program, ops=_used(tuple(rewriting.ops.values()), program))
+    return replace(program, ops=used(tuple(rewriting.ops.values()), program))
 
 
 class _Rewriting:
-    """ops: of the new program, by name, in order. changed: has anything been taken out of a sum? shifts: are zero
-    points taken out, too?"""
+    """ops: of the new program, by name, in order. changed: has anything been taken out of a sum?"""
 
-    def __init__(self, program: TensorProgram, shifts: bool) -> None:
-        self._shifts = shifts
+    def __init__(self, program: TensorProgram, every: bool) -> None:
+        self._every = every
         self.ops: dict[str, Op] = {}
         self._sizes = program.sizes
         self.changed = False
@@ -73,7 +72,7 @@ class _Rewriting:
             for rest, factor in (multiplied.inputs, multiplied.inputs[::-1]):
                 groups = tuple(axis for axis in op.over if axis in self.ops[factor].axes)
                 within = tuple(axis for axis in op.over if axis not in groups)
-                if groups and within:
+                if (groups or (self._every and self.ops[factor].axes)) and within:
                     axes = {*self.ops[rest].axes, *self.ops[other].axes}
                     fewer = self._elements(axes - {*within}) <= self._elements(multiplied.axes)
                     if fewer and axes.issuperset({*within, *groups}):
@@ -81,34 +80,10 @@ class _Rewriting:
                         sums = replace(
                             op, name=name, inputs=(rest, other), axes=tuple(sorted(axes - {*within})), over=within
                         )
-                        if not (self._shifts and self._shift_taken_out(sums)):
-                            self.ops[name] = sums
-                        self.ops[op.name] = replace(op, inputs=(name, factor), over=groups)
+                        self.ops[name] = sums
+                        by = op if groups else replace(op, kind=op.kind.terms, tf32="")
+                        self.ops[op.name] = replace(by, inputs=(name, factor), over=groups)
                         return True
-        return False
-
-    def _shift_taken_out(self, op: Op) -> bool:
-        """Of a product that sums within groups: what is added to all that is in a group, as a zero point is."""
-        terms, accumulator = op.kind.terms, op.kind.accumulator
-        assert terms is not None
-        assert accumulator is not None
-        for added, other in (op.inputs, op.inputs[::-1]):
-            if self.ops[added].kind is not kind_named(accumulator.joins):
-                continue
-            for rest, shift in (self.ops[added].inputs, self.ops[added].inputs[::-1]):
-                has = {axis: axis in self.ops[other].axes for axis in op.over}
-                whole = self.ops[rest].axes == self.ops[added].axes
-                if whole and all(has.values()) and not has.keys() & {*self.ops[shift].axes}:
-                    outer = tuple(axis for axis in self.ops[other].axes if axis not in op.over)
-                    names = [take(numbered(f"{op.name}_{part}"), self._taken) for part in ("of", "sum", "shift")]
-                    product, total, shifted = names
-                    axes = tuple(sorted({*outer, *self.ops[shift].axes}))
-                    self.ops[product] = replace(op, name=product, inputs=(rest, other))
-                    self.ops[total] = Op(total, kind_named(accumulator.kind), (other,), outer, op.over, f32=op.f32)
-                    self.ops[shifted] = Op(shifted, terms, (total, shift), axes, f32=op.f32)
-                    joined = (product, shifted)
-                    self.ops[op.name] = Op(op.name, kind_named(accumulator.joins), joined, op.axes, f32=op.f32)
-                    return True
         return False
 
     def _elements(self, axes: Iterable[str]) -> int:
@@ -117,7 +92,9 @@ class _Rewriting:
     def _same_factor_taken_out(self, op: Op) -> bool:
         """Of a sum of two products with a factor in common."""
         one, two = (self.ops[name] for name in op.inputs)
-        if not (one.kind is two.kind and one.kind.contracts and one.over == two.over and one.axes == two.axes):
+        if not (one.kind is two.kind and one.over == two.over and one.axes == two.axes):
+            return False
+        if not (one.kind.contracts or (self._every and one.kind.is_elementwise and one.kind.absorbing == 0.0)):
             return False
         common = [name for name in one.inputs if name in two.inputs]
         if not common or one.name == two.name:
@@ -130,15 +107,6 @@ class _Rewriting:
         self.ops[name] = Op(name, op.kind, rests, self.ops[rests[0]].axes, f32=op.f32)
         self.ops[op.name] = replace(one, name=op.name, inputs=(name, factor), f32=op.f32)
         return True
-
-
-def _used(ops: tuple[Op, ...], program: TensorProgram) -> tuple[Op, ...]:
-    """Those that the outputs are computed from, and all loads."""
-    needed = {*program.outputs, *(op.name for op in ops if op.kind is Kind.LOAD)}
-    for op in reversed(ops):
-        if op.name in needed:
-            needed |= {*op.inputs}
-    return tuple(op for op in ops if op.name in needed)
 
 
 def looped(block: BlockGraph, axis: str) -> BlockGraph | None:
@@ -190,14 +158,12 @@ class FactoredSearch:
 
 
 def blocks_of(program: TensorProgram) -> list[BlockGraph]:
-    """The program with its factors taken out of sums, and its zero points where it has such, as it is and in a loop
-    over each axis of those sums."""
+    """The program with its factors taken out of sums, and then with what multiplies the same collected (collected.py),
+    as it is and in a loop over each axis of those sums."""
     if len(program.outputs) > 1:
         return []
-    every = [found for shifts in (False, True) if (found := factored(program, shifts)) is not None]
-    if len(every) > 1 and every[0].ops == every[1].ops:
-        every.pop()
-    return [block for found in every for block in _as_it_is_and_looped(found)]
+    found = [factored(program), collected(factored(program, every=True) or program)]
+    return [block for one in found if one is not None for block in _as_it_is_and_looped(one)]
 
 
 def _as_it_is_and_looped(program: TensorProgram) -> Iterator[BlockGraph]:

@@ -282,12 +282,15 @@ def test_numbers_of_many_files():
 def test_times_of_whole_models_are_lines():
     times = {
         "device_us": {"eager": 1204.4, "mugraph": 703.0},
+        "device_in_row_us": {"eager": 1198.0, "mugraph": 696.0},
         "called_us": {"eager": 1300.0},
+        "in_row": {"eager": 38, "mugraph": 62},
         "refused": {"torch.compile": "RuntimeError: out of memory"},
     }
     assert [*whole_lines("llama", {"kernelbench": {"right": True, "times": times}})] == [
-        "llama, replayed: eager 1204 µs, mugraph 703 µs\n",
-        "llama, as called: eager 1300 µs\n",
+        "llama, replayed one at a time: eager 1204 µs, mugraph 703 µs\n",
+        "llama, replayed in a row: eager 1198 µs, mugraph 696 µs\n",
+        "llama, called in a row: eager 1300 µs\n",
         "llama, torch.compile: RuntimeError: out of memory\n",
     ]
     assert not [*whole_lines("llama", {"kernelbench": None})]

@@ -244,8 +244,6 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
                 result = torch.exp2(args[0])
             case Kind.BIT_AND:
                 result = (args[0].long() & args[1].long()).double()
-            case Kind.SHIFT_RIGHT:
-                result = (args[0].long() >> args[1].long()).double()
             case Kind.DECAY:
                 result = torch.exp(-torch.abs(args[0]))
             case Kind(opaque=Opaque(names=names)):

@@ -12,6 +12,7 @@ from mugraph.executors.searches import begin_search
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.search import Limits, schedules
+from mugraph.search.collected import collected
 from mugraph.search.direct import as_block
 from mugraph.search.factored import blocks_of, factored, looped
 from mugraph.search.schedules.rows import slower
@@ -111,7 +112,7 @@ def test_halves_have_one_product_with_the_scales() -> None:
 def test_a_zero_point_is_multiplied_once_for_a_group(function: Callable[..., torch.Tensor]) -> None:
     """By the sum of the inputs in it, in place of being added to each weight."""
     program = program_of(function)
-    found = factored(program, shifts=True)
+    found = collected(factored(program) or program)
     assert found is not None
     sizes = [len({*op.axes, *op.over}) for op in found.compute_ops if not op.kind.opaque]
     most = max(sizes)

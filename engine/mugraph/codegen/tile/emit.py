@@ -25,7 +25,7 @@ from mugraph.codegen.tile.row_maxima import RowMaxima
 from mugraph.codegen.tile.softmax import SafeSoftmax
 from mugraph.codegen.tile.text import Block, Expr, Item, Line, Prec, Ref, Region, Value, number, uses
 from mugraph.codegen.tile.values import Values
-from mugraph.ir.block import BlockGraph, Precision
+from mugraph.ir.block import LOADS_AHEAD, BlockGraph, Precision
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind
 from mugraph.kinds import accumulator, kind_named
@@ -38,10 +38,12 @@ class Emitter(Values):
 
     def __init__(
         self, block: BlockGraph, plan: Plan, softmax: SafeSoftmax, facts: Analyses, order: Sequence[Dim],
-        indices: Indices, constants: Constants, precision: Precision,
+        indices: Indices, constants: Constants, precision: Precision, stages: int,
     ) -> None:  # fmt: skip
         super().__init__(block, plan, softmax.nodes, facts, order, indices, constants, precision)
         self._softmax = softmax
+        has_products = any(node.kind.contracts for node in self.nodes.values())
+        self._stages = stages if stages >= LOADS_AHEAD and not has_products else 0
         self._loops = [axis for axis in block.loop_axes if axis in plan]
         self._stored: set[str] = set()
         self._open: set[str] = set()
@@ -149,7 +151,11 @@ class Emitter(Values):
             start, end = f"{which} * {part}", f"tl.minimum(({which} + 1) * {part}, {names.size[axis]})"
         step = f", {names.block[axis]}" if self.plan[axis].wide else ""
         place = self._from_end(axis) if body.backwards else names.loop[axis]
-        return f"for {place} in range({start or 0}, {end or names.size[axis]}{step})"
+        ends = f"{start or 0}, {end or names.size[axis]}{step}"
+        # What is stored in a loop may be what it reads.
+        if self._stages and all(node.kind is not Kind.STORE for node in members):
+            return f"for {place} in tl.range({ends}, num_stages={self._stages})"
+        return f"for {place} in range({ends})"
 
     def _from_end(self, axis: str) -> str:
         """The distance of a tile from the last one, in a loop that begins there."""

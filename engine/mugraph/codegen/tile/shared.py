@@ -20,15 +20,19 @@ SLACK = 1.2
 def shared_estimate(
     block: BlockGraph, nodes: Nodes, facts: Analyses, plan: Plan, dims: tuple[Dim, ...], schedule: Schedule
 ) -> int:
-    """Bytes: each load that feeds a product, once per stage in flight when it is in a loop."""
+    """Bytes: each load that feeds a product, or any where there is none and loads are ahead, once per stage in flight
+    when it is in a loop."""
     fed = {name for node in nodes.values() if node.kind.contracts for name in node.inputs}
+    ahead = schedule.tiles_ahead(products=bool(fed))
+    if not fed and ahead:
+        fed = {node.name for node in nodes.values() if node.kind is Kind.LOAD and facts.vary[node.name]}
     total = 0
     for name in sorted(fed):
         node = nodes[name]
         if node.kind is not Kind.LOAD:
             continue
         elements = prod(dim.extent(plan) for dim in dims if node.axes.intersection(dim.axes))
-        stages = max(schedule.num_stages - 1, 1) if facts.vary[name] else 1
+        stages = ahead if facts.vary[name] else 1
         total += elements * ITEMSIZE[block.tensor(node.tensor).dtype] * stages
     return total
 

@@ -28,6 +28,7 @@ class Node:
     placed: it is in the builder's list.
     fn: of a LOAD: what of the tensor is read, if not its elements (packed.py).
     raw: a LOAD: the type of whole numbers that are compared and nothing else.
+    shifted: a quotient or a difference that is whole: this node, shifted right by so many places (bits.py).
     reach: the largest size of a number that is known to be whole and no input; None of any other.
     """
 
@@ -50,6 +51,7 @@ class Node:
     placed: bool = False
     raw: str = ""
     reach: int | None = None
+    shifted: tuple[Node, int] | None = None
 
     @property
     def runs(self) -> AtomDims:
@@ -66,7 +68,7 @@ def hidden(a: Node, keep: Node) -> Node:
 
 def in_pieces(cases: Sequence[Node], on: AtomDim) -> Node:
     """See Node.cases."""
-    return replace(cases[0], kind=Kind.ADD, inputs=(), over=(), dims=(), cases=tuple(cases), on=on)
+    return replace(cases[0], kind=Kind.ADD, inputs=(), over=(), dims=(), cases=tuple(cases), on=on, shifted=None)
 
 
 def terms(node: Node) -> Sequence[tuple[Node, Node]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from mugraph.ir.calls import TensorInfo
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.axes import AtomDim
+from mugraph.ops.algebra.bits import masked, shifted_right
 from mugraph.ops.algebra.building import Axes
 from mugraph.ops.algebra.nodes import Node, in_pieces
 from mugraph.ops.algebra.places import line_of
@@ -37,7 +38,7 @@ def bytes_of(info: TensorInfo) -> TensorInfo:
 def shifted(x: Node, amount: Node) -> Node | None:
     """`x >> amount`, if x is packed; by how much is looked at when a field is taken."""
     is_packed = x.kind is Kind.LOAD and x.raw == PACKED and bool(x.dims) and not x.windows
-    return Node(Kind.SHIFT_RIGHT, (x, amount), raw=SHIFTED, value=_BITS) if is_packed else None
+    return Node(Kind.BIT_AND, (x, amount), raw=SHIFTED, value=_BITS) if is_packed else None
 
 
 def cut(node: Node, bits: int) -> Node:
@@ -96,6 +97,4 @@ def _byte(b: Axes, first: int, step: int, along: AtomDim) -> AtomDim:
 
 def _of_byte(b: Axes, x: Node, byte: AtomDim, by: int, mask: int) -> Node:
     found = b.loaded(x.source, (*x.dims[:-1], (*x.dims[-1], *byte)), BYTES)
-    if by:
-        found = b.opaque(Kind.SHIFT_RIGHT, found, b.const(float(by)))
-    return b.opaque(Kind.BIT_AND, found, b.const(float(mask)))
+    return masked(b, shifted_right(b, found, by), mask, 255 >> by)

@@ -28,6 +28,10 @@ def span(node: Node, values: Mapping[int, TensorInfo]) -> Span | None:
 
 
 def _span(node: Node, values: Mapping[int, TensorInfo]) -> Span | None:
+    if node.shifted is not None:
+        x, places = node.shifted
+        around = span(x, values)
+        return None if around is None else (around[0] >> places, around[1] >> places)
     if node.cases:
         return _around([span(case, values) for case in node.cases])
     if node.kind is Kind.CONST:
@@ -43,8 +47,6 @@ def _span(node: Node, values: Mapping[int, TensorInfo]) -> Span | None:
         return None
     if node.kind is Kind.BIT_AND:
         return (0, b[1] if a[0] < 0 else min(a[1], b[1])) if b[0] >= 0 else None
-    if node.kind is Kind.SHIFT_RIGHT:
-        return (a[0] >> b[0], a[1] >> b[0]) if b[0] == b[1] >= 0 else None
     if node.kind.primitives == frozenset(("add",)):
         return a[0] + b[0], a[1] + b[1]
     if node.kind.primitives == frozenset(("mul",)):

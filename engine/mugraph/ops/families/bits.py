@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mugraph.ir.calls import Ref
-from mugraph.ir.ops import Kind
+from mugraph.ops.algebra import bits
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
@@ -11,15 +11,15 @@ from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.packed import is_shifted, shifted
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
-from mugraph.ops.algebra.spans import SMALL, span
+from mugraph.ops.algebra.spans import SMALL, Span, span
 
 
-def _whole(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+def _whole(b: Builder, args: Arguments, dims: AtomDims) -> tuple[Node, Span]:
     """The operand, whose numbers are known to be whole and small."""
     x = b.broadcast(args.ref("input"), dims)
-    if span(x, b.values) is None:
+    if (around := span(x, b.values)) is None:
         raise NotLowerable(f"{args.call.target} of numbers that may be large is outside the fragment")
-    return x
+    return x, around
 
 
 def _constant(args: Arguments) -> int:
@@ -37,8 +37,9 @@ def masked(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         raise NotLowerable(f"{args.call.target} by {number}, which is none of {dtype}, is outside the fragment")
     x = b.broadcast(args.ref("input"), dims)
     if is_shifted(taken := shifted(x, b.const(0.0)) or x):
-        return b.opaque(Kind.BIT_AND, taken, b.const(float(number)))
-    return b.opaque(Kind.BIT_AND, _whole(b, args, dims), b.const(float(number)))
+        return bits.bits_of(b, taken, number)
+    x, (least, largest) = _whole(b, args, dims)
+    return bits.masked(b, x, number, None if least < 0 else largest)
 
 
 @lowers(
@@ -52,7 +53,8 @@ def shift_right(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     places = _constant(args)
     if not 0 <= places < 8:
         raise NotLowerable(f"{args.call.target} by {places} places is outside the fragment")
-    return b.opaque(Kind.SHIFT_RIGHT, _whole(b, args, dims), b.const(float(places)))
+    x, _ = _whole(b, args, dims)
+    return bits.shifted_right(b, x, places)
 
 
 def of_integers(b: Builder, args: Arguments) -> bool:

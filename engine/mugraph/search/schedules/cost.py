@@ -41,6 +41,8 @@ MAX_REGISTERS = 224
 SCATTERED = 2
 """Registers of an element that has an address of its own."""
 WARPS = 64
+_OTHERS = 4
+"""Where there are no products, blocks beside one another cover latency as so many tiles loaded ahead do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,9 @@ class Usage:
 def usage(shape: Shape, schedule: Schedule, target: Target) -> Usage:
     """Estimated resources: prefetched tiles once per stage, computed operands of products once, values in registers."""
     once, staged, values = footprint(shape, schedule)
-    if schedule.precision == "ieee":
+    if not shape.dot_axes:
+        shared = once + staged * schedule.tiles_ahead(products=False)
+    elif schedule.precision == "ieee":
         shared = once + staged * schedule.num_stages
     else:  # a tile is free again once it has been cut into parts
         shared = once + staged * max(1, schedule.num_stages - 1) + shared_bytes(shape, shape.tiles(schedule), schedule)
@@ -82,7 +86,7 @@ def _footprint(shape: Shape, tiles: Tiles) -> tuple[int, int, int]:
         elements = shape.elements(tiles, op)
         looped = bool(shape.varies[op.name])
         if op.kind is Kind.LOAD:
-            if op.name in shape.feeds_dot and looped:
+            if (op.name in shape.feeds_dot or not shape.dot_axes) and looped:
                 staged += elements * shape.itemsize[op.tensor]
             elif op.name in shape.feeds_dot:
                 once += elements * shape.itemsize[op.tensor]
@@ -128,7 +132,8 @@ def estimate_us(
     computing = waves * max(chain + busy, together * busy)
     if each == 1:  # one wave is over with its longest block
         computing *= shape.longest(schedule)
-    loading = _memory_us(found, schedule, target, blocks, waves, costs, looped=bool(shape.block.loops))
+    ahead = max(1, schedule.num_stages - 1) if shape.dot_axes else _OTHERS
+    loading = _memory_us(found, ahead, target, blocks, waves, costs, looped=bool(shape.block.loops))
     start = costs.start_us
     if is_pooling(shape, schedule):
         stream = found.unique / (target.bandwidth * fitted().rates.fused_stream)
@@ -167,14 +172,13 @@ def _processor_us(found: Work, schedule: Schedule, target: Target, costs: Costs)
 
 
 def _memory_us(
-    found: Work, schedule: Schedule, target: Target, blocks: int, waves: int, costs: Costs, *, looped: bool
+    found: Work, ahead: int, target: Target, blocks: int, waves: int, costs: Costs, *, looped: bool
 ) -> float:
-    """Of the grid's traffic: in each iteration its bytes, or the latency its stages in flight leave uncovered."""
+    """Of the grid's traffic: in each iteration its bytes, or the latency that tiles loaded ahead leave uncovered."""
     step = _traffic_us(found, target, blocks, costs) / (found.steps * waves)
     if not looped:
         return waves * (costs.latency_us + step)
-    covered = max(1, schedule.num_stages - 1)
-    iteration = max(step, (costs.latency_us + step) / covered)
+    iteration = max(step, (costs.latency_us + step) / ahead)
     return waves * (costs.latency_us + found.steps * iteration + (found.fills - 1) * costs.fill_us)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mugraph.ir.block import PRECISIONS, Candidate, Schedule
+from mugraph.ir.block import LOADS_AHEAD, PRECISIONS, Candidate, Schedule
 from mugraph.ir.parts import with_parts_at
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.grid_order import in_grid_order
@@ -74,8 +74,9 @@ def _steps(schedule: Schedule, shape: Shape) -> Iterator[Schedule]:
     yield replace(schedule, swap=not schedule.swap)
     for warps in (schedule.num_warps * 2, schedule.num_warps // 2):
         yield replace(schedule, num_warps=warps)
-    for stages in (schedule.num_stages + 1, schedule.num_stages - 1):
-        yield replace(schedule, num_stages=stages)
+    for stages in (schedule.num_stages + 1, schedule.num_stages - 1) if shape.loop_axes else ():
+        if shape.dot_axes or stages >= LOADS_AHEAD - 1:  # with fewer it is the same kernel
+            yield replace(schedule, num_stages=stages)
     for precision in shape.precisions(PRECISIONS):
         if precision != schedule.precision:
             yield replace(schedule, precision=precision)

@@ -215,7 +215,7 @@ def tilings(shape: Shape) -> Iterator[tuple[Choice, Schedule, tuple[bool, ...]]]
 
 def _with_tiles(shape: Shape, limits: ScheduleLimits, plain: Schedule, swaps: tuple[bool, ...]) -> Iterator[Schedule]:
     for swap, precision, warps in itertools.product(swaps, shape.precisions(limits.precisions), limits.num_warps):
-        for stages in limits.num_stages if shape.loop_axes else (2,):
+        for stages in limits.num_stages if shape.loop_axes and shape.dot_axes else (2,):
             yield Schedule(plain.grid, plain.loops, swap, warps, stages, precision=precision)
 
 

@@ -12,13 +12,13 @@ def layer_norm_kernel(
 ):
     pid_m = tl.program_id(0)
     mu_total = 0.0
-    for h0 in range(0, H, BLOCK_H):
+    for h0 in tl.range(0, H, BLOCK_H, num_stages=3):
         offs_h = h0 + tl.arange(0, BLOCK_H)
         x = tl.load(x_ptr + pid_m * H + offs_h, eviction_policy="evict_last").to(tl.float32)
         mu_total += tl.sum(x)
     mu = mu_total / H
     var_total = 0.0
-    for h0 in range(0, H, BLOCK_H):
+    for h0 in tl.range(0, H, BLOCK_H, num_stages=3):
         offs_h = h0 + tl.arange(0, BLOCK_H)
         x = tl.load(x_ptr + pid_m * H + offs_h, eviction_policy="evict_last").to(tl.float32)
         centered = x - mu
