@@ -111,7 +111,7 @@ class Session:
         try:
             if package is not None and path.stem != "__init__":
                 importlib.import_module(package)
-            wanted = {*self.request.pictures, *self.request.recorded, *filter(None, [self.request.qualname])}
+            wanted = {*self.request.pictures, *(self.request.recorded or {}), *filter(None, [self.request.qualname])}
             with until_called_for(wanted):
                 self.namespace = self.workspace.run(name, package)
         except Reached:

@@ -134,7 +134,7 @@ def test_when_the_time_is_over_what_gains_most_was_measured_and_is_offered(
 def test_fewer_kernels_are_measured_where_there_are_fewer_seconds(
     trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    much, little = Timed(), Timed(takes_s=0.25)
+    much, little = Timed(), Timed(takes_s=0.5)
     done(trace, much, 1000.0, monkeypatch)
     done(trace, little, 8.0, monkeypatch)
     assert little.log.count("measures") < much.log.count("measures") / 2
