@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+from mugraph.trace.regions import ways
+
 from tests.engine.trace.partition import Regions, only, targets
+
+
+@pytest.fixture(autouse=True)
+def _several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ways, "MOST", 16)
+
 
 BLOCKS = """
     log = []
@@ -40,6 +49,12 @@ def test_blocks_of_several_widths_have_a_region_each(regions: Regions) -> None:
     assert widths == [(3, 8), (1, 16)]
     assert found[0].range == found[1].range
     assert targets(found[0]) == targets(found[1])
+
+
+def test_that_which_is_executed_most(regions: Regions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ways, "MOST", 1)
+    found = [region for region in regions(BLOCKS.replace("LAST", "True")) if region.function == "Block.forward"]
+    assert [region.times for region in found] == [3]
 
 
 def test_they_have_one_place(regions: Regions) -> None:
