@@ -20,8 +20,8 @@ Found = dict[tuple[str, Range], list[Assembled]]
 
 
 MOST = 1
-"""Of one piece of code, until a guard's no is quick: with a kernel for each way most answers are no, and each took 30 to
-200 microseconds of the host (H200, 27 November 2026)."""
+"""Of one piece of code, until a guard's no is quick: with a kernel for each way most answers are no, and each took 30
+to 200 microseconds of the host (H200, 27 November 2026)."""
 _RESOLUTIONS = 5
 """Ways with the same weights. Where there are more, a tensor grows: the first stands for them."""
 
