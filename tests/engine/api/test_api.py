@@ -12,9 +12,10 @@ import mugraph
 import pytest
 import torch
 
+from tests.engine.api.scores import SCORES
 from tests.engine.api.taken import takes_kernels
 
-TEXT = """\
+HEAD = """\
 import torch
 from torch import nn
 
@@ -30,14 +31,8 @@ def viewed(x, w, seen):
     return h.view(*shape, 8, -1)
 
 
-class Scores(nn.Module):
-    def __init__(self, width=64):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(width, width))
-
-    def forward(self, x):
-        return torch.softmax(x @ self.weight, dim=-1) @ self.weight
 """
+TEXT = HEAD + SCORES
 
 
 @pytest.fixture

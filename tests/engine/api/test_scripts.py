@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.api.scores import SCORES
+
 HEAD = """\
 import os
 import sys
@@ -31,15 +33,9 @@ fast = mugraph.optimize(scores, *inputs, budget=1)
 print(repr(fast))
 torch.testing.assert_close(fast(*inputs), scores(*inputs))
 """
-MODEL = """\
-class Scores(nn.Module):
-    def __init__(self, width=64):
-        super().__init__()
-        self.weight = nn.Parameter(torch.randn(width, width))
-
-    def forward(self, x):
-        return torch.softmax(x @ self.weight, dim=-1) @ self.weight
-
+MODEL = (
+    SCORES
+    + """
 
 model = Scores().eval()
 quick = mugraph.optimize(model, inputs[0], budget=1)
@@ -47,6 +43,7 @@ print(repr(quick))
 with torch.no_grad():
     torch.testing.assert_close(quick(inputs[0]), model(inputs[0]))
 """
+)
 NO_GPU = """\
 if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
     raise RuntimeError("no GPU is seen where the file is traced")
