@@ -40,11 +40,22 @@ def modules_fit(plan: RegionPlan) -> str:
     return f"_{plan.name}_modules_fit"
 
 
+def _others(plan: RegionPlan) -> str:
+    """Name of the test of what is asked at every call, of all that the region's test remembers as well."""
+    return f"_{plan.name}_others"
+
+
 def entry_names(plan: RegionPlan) -> tuple[str, ...]:
     """Every name the region's functions bind in the kernel module."""
     own = (plan.name, f"{plan.name}_fits", f"_{plan.name}_fits", f"_{plan.name}_reference")
-    own += (f"_{plan.name}_known", f"_{plan.name}_done", f"_{plan.name}_given", f"_{plan.name}_run")
-    return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan), modules_fit(plan))))
+    own += (
+        f"_{plan.name}_known",
+        f"_{plan.name}_refused",
+        f"_{plan.name}_done",
+        f"_{plan.name}_given",
+        f"_{plan.name}_run",
+    )
+    return tuple(dict.fromkeys((*own, _others(plan), on_tensors(plan), tensors_fit(plan), modules_fit(plan))))
 
 
 def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozenset[str]) -> str:
@@ -63,10 +74,16 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     tensors = {live_in.expression for live_in in region.live_ins}
     parameters = [f"{new}: {'torch.Tensor' if old in tensors else 'Any'}" for old, new in renamed.items()]
     given = [*renamed.values(), *read.items]
+    of_object = paths is not None and bool(paths[1])
     known = call("if not _dynamo() and ", f"_{plan.name}_known", given, ":") if lasts else []
+    others: list[str] = []
     if lasts:
         bound, also = hoisted(looked_up(plan, read.things, guards), Scope({*module_names, *renamed.values()}))
-        known += [f"    {line}" for line in (*bound, f"return {' and '.join(map(_bracketed, also)) or True}")]
+        others = [*bound, f"return {' and '.join(map(_bracketed, also)) or True}"]
+        known += [f"    {line}" for line in others]
+    if of_object:
+        tests += [*call("def ", _others(plan), given, ":", width=110), *(f"    {line}" for line in others), "", ""]
+        known += [*call("if not _dynamo() and ", f"_{plan.name}_refused", given, ":"), "    return False"]
     if read.own:
         guards = [*none_of([f"{name!r} in self.__dict__" for name in read.own], 3), *guards]
     together = f"f({', '.join(read.modules)})"
@@ -82,6 +99,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     lines += [f"and {_bracketed(check)}" for check in checks]
     lines += call("and ", tensors_fit(plan), _arguments_of(last), width=100)
     lines += call("and ", "_learn", [repr(plan.name), *given], width=100) if lasts else []
+    after = call(") or ", "_learn_no", [repr(plan.name), _others(plan), *given], width=100) if of_object else [")"]
     test = [
         "try:",
         *(f"    {line}" for line in known),
@@ -89,13 +107,13 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
         *(f"    {line}" for line in bindings),
         "    return (",
         *(f"        {line}" for line in lines),
-        "    )",
+        *(f"    {line}" for line in after),
         "except Exception:  # something is not there any more, or answers in its own way: the original says so",
         "    return False",
     ]
     names = ", ".join(renamed.values())
     quick: list[str] = []
-    if paths is not None and paths[1]:  # read of an object
+    if of_object:
         found, way = (scope.unique("result"), "done") if len(plan.steps) == 1 else (scope.unique("tensors"), "given")
         quick = [f"if not _dynamo() and ({found} := _{plan.name}_{way}({', '.join(given)})) is not None:"]
         quick.append(f"    return {found}" if way == "done" else f"    return _{plan.name}_run(*{found})")
