@@ -57,6 +57,9 @@ def refused(loaded, model, x=None):
 
 
 def remembered(loaded, model, x) -> bool:
+    """Whether nothing is left to ask but what is asked at every call."""
+    if loaded.kernels._gated_differs(model, x):
+        return not loaded.kernels._gated_others(model, x)
     return loaded.kernels._gated_refused(model, x)
 
 
@@ -221,7 +224,9 @@ def test_it_ends_with_the_reason(change: Callable, back: Callable, asked_before:
     assert fits(loaded, model)
 
 
-@pytest.mark.parametrize("change", [wrong_weight, wrong_memory, wrong_layer, wrong_item, another_class])
+@pytest.mark.parametrize(
+    "change", [wrong_weight, wrong_memory, wrong_layer, wrong_item, another_class, another_constant]
+)
 def test_most_reasons_are_remembered(change: Callable, loaded) -> None:
     model = loaded.model.Gated()
     change(model)
@@ -267,3 +272,32 @@ def test_what_changes_at_every_call_is_given_up(loaded, monkeypatch) -> None:
         monkeypatch.setattr(loaded.kernels, "_remember_refusal", lambda *_: pytest.fail("tried"))
         assert not loaded.kernels.gated_fits(model, x)
     assert f"_MOST_REFUSED = {loaded.kernels._MOST_REFUSED}  #" in refusals.REFUSALS
+
+
+SPANS = """
+import torch
+from torch.nn import functional as F
+
+LOG, SCALE = [], 0.5
+
+
+# mugraph: x=f32[4, 32], w=f32[32, 32]
+def gated(x, w, twice=False):
+    LOG.append(twice)
+    y = F.silu(x @ w) * x * SCALE
+    return y + y if twice else y
+"""
+
+
+def test_functions_without_an_object(tmp_path, load_with_c) -> None:
+    path = tmp_path / "spans_model.py"
+    path.write_text(SPANS)
+    (plan,) = applied(path, "h100")
+    loaded, w = load_with_c(path), torch.randn(32, 32)
+    test = vars(loaded.kernels)[f"{plan.name}_fits"]
+    names = test.__code__.co_varnames[: test.__code__.co_argcount]
+    with torch.no_grad():
+        for x, answer in ((torch.randn(5, 32), False), (torch.randn(X), True), (torch.randn(5, 32), False)):
+            given = {"x": x, "w": w, "twice": False, "F": torch.nn.functional, "SCALE": 0.5}
+            assert [test(*[given[name] for name in names]) for _ in range(6)] == [answer] * 6
+            assert vars(loaded.kernels)[f"_{plan.name}_refused"](*[given[name] for name in names]) != answer

@@ -74,16 +74,16 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     tensors = {live_in.expression for live_in in region.live_ins}
     parameters = [f"{new}: {'torch.Tensor' if old in tensors else 'Any'}" for old, new in renamed.items()]
     given = [*renamed.values(), *read.items]
-    of_object = paths is not None and bool(paths[1])
     known = call("if not _dynamo() and ", f"_{plan.name}_known", given, ":") if lasts else []
     others: list[str] = []
     if lasts:
         bound, also = hoisted(looked_up(plan, read.things, guards), Scope({*module_names, *renamed.values()}))
         others = [*bound, f"return {' and '.join(map(_bracketed, also)) or True}"]
         known += [f"    {line}" for line in others]
-    if of_object:
         tests += [*call("def ", _others(plan), given, ":", width=110), *(f"    {line}" for line in others), "", ""]
-        known += [*call("if not _dynamo() and ", f"_{plan.name}_refused", given, ":"), "    return False"]
+        refused = call("if not _dynamo() and ", f"_{plan.name}_refused", given, ":")
+        differs = [f"_{plan.name}_differs({', '.join(given)})", f"not {_others(plan)}({', '.join(given)})"]
+        known += [*refused, "    return False", f"if not _dynamo() and {' and '.join(differs)}:", "    return False"]
     if read.own:
         guards = [*none_of([f"{name!r} in self.__dict__" for name in read.own], 3), *guards]
     together = f"f({', '.join(read.modules)})"
@@ -99,7 +99,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     lines += [f"and {_bracketed(check)}" for check in checks]
     lines += call("and ", tensors_fit(plan), _arguments_of(last), width=100)
     lines += call("and ", "_learn", [repr(plan.name), *given], width=100) if lasts else []
-    after = call(") or ", "_learn_no", [repr(plan.name), _others(plan), *given], width=100) if of_object else [")"]
+    after = call(") or ", "_learn_no", [repr(plan.name), _others(plan), *given], width=100) if lasts else [")"]
     test = [
         "try:",
         *(f"    {line}" for line in known),
@@ -113,7 +113,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     ]
     names = ", ".join(renamed.values())
     quick: list[str] = []
-    if of_object:
+    if paths is not None and paths[1]:  # read of an object
         found, way = (scope.unique("result"), "done") if len(plan.steps) == 1 else (scope.unique("tensors"), "given")
         quick = [f"if not _dynamo() and ({found} := _{plan.name}_{way}({', '.join(given)})) is not None:"]
         quick.append(f"    return {found}" if way == "done" else f"    return _{plan.name}_run(*{found})")

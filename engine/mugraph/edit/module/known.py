@@ -154,7 +154,7 @@ def _found(
     for step, is_index in path.steps:
         _pass(thing, dicts, passed)
         if is_index:
-            assert type(thing) in _CONTAINERS
+            assert any([issubclass(type(thing), one) and _ITEMS(type(thing)) == _ITEMS(one) for one in _CONTAINERS])
             held, name = vars(thing)["_modules"], next(key for key, one in thing._modules.items() if one is thing[step])
         else:
             held = next(part for place in _PLACES if step in (part := vars(thing).get(place) or {}))
@@ -169,6 +169,7 @@ def _found(
 
 _PLACES = "_modules", "_parameters", "_buffers"
 _CONTAINERS = torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict
+_ITEMS = attrgetter("__getitem__", "__getattribute__", "__getattr__")  # of one's own class, as of PyTorch's
 
 
 def _pass(thing: Any, dicts: dict[int, dict[Any, Any]], passed: dict[int, Any]) -> None:

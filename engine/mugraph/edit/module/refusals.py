@@ -11,17 +11,19 @@ from __future__ import annotations
 REFUSALS = '''\
 # Refusals that hold until a dictionary changes
 class _Refusal(NamedTuple):
-    """held, dicts, version, alive: as in an _Answer; rows: what tensors were like, which a Fit compares"""
+    """held, dicts, version, alive: as in an _Answer; rows: what tensors were like; in_c: what compares all of it"""
 
     held: Any
     dicts: list[dict[Any, Any]]
     version: list[int]
     alive: list[weakref.ref[Any]]
     rows: list[tuple[Any, ...]]
+    in_c: Any
 
 
 _refusals: dict[str, dict[int, _Refusal]] = {}
 _refused_in_c: dict[str, dict[int, Any]] = {}
+_differ_in_c: dict[str, dict[int, Any]] = {}
 _refused_at: dict[tuple[str, int], int] = {}
 _in_vain: dict[tuple[str, int], int] = {}
 _MOST_REFUSED = 8  # kinds of tensors with one object; attempts in a row of which none lasts
@@ -29,16 +31,15 @@ _MOST_REFUSED = 8  # kinds of tensors with one object; attempts in a row of whic
 
 def _learn_no(region: str, others: Callable[..., object], *given: Any) -> bool:
     """After a region's test said no of these arguments: remembers that, where changes can be told. Always False.
-    others: what is asked at every call; where it does not hold, nothing is remembered."""
+    others: what is asked at every call. Where it does not hold, that is remembered apart (`_NAME_differs`): it may hold
+    the next time."""
     if _dynamo() or not _native or _version is None or _grad_enabled():
         return False
     if any([asked() for asked in _ASKED]) or forward_ad._current_level >= 0:
         return False
     reads = _reads.get(region) or _reads.setdefault(region, _what_it_reads(region))
     root = min(reads.roots, default=-1)
-    if root < 0:
-        return False
-    key = (region, id(given[root]))
+    key = (region, id(given[root]) if root >= 0 else 0)
     if key in _asking or _in_vain.get(key, 0) >= _MOST_REFUSED:
         return False
     if len(_in_vain) > 1000:
@@ -63,7 +64,7 @@ def _still_refused(region: str, reads: _Reads, key: int, given: tuple[Any, ...])
     if [sum(map(_version, known.dicts))] != known.version:
         return False
     known.held.at(time)
-    if len(known.rows) < _MOST_REFUSED and not _refused_in_c[region][key](*given):
+    if len(known.rows) < _MOST_REFUSED and not known.in_c(*given):
         known.rows.append(_row_of([_found(path, given, {}, {}, False) for path in reads.tensors]))
     return True
 
@@ -82,8 +83,9 @@ def _remember_refusal(
     if seen is not None:
         relied.append(seen)
     holds = [*map(_holds_now, relied)]
-    if any(holds) and not (all(holds) and others(*given)):
-        return False  # the world may be that of other things, or what is asked at every call does not hold
+    if any(holds) and not all(holds):
+        return False  # the world may be that of other things
+    differs = any(holds) and not others(*given)
     dicts |= {id(own): own for one in relied for own in one.dicts}
     hooks = [*_HOOKS]
     for one in passed.values():
@@ -91,13 +93,13 @@ def _remember_refusal(
             dicts |= {id(vars(one)[place]): vars(one)[place] for place in _PLACES}
             hooks += _HOOKED(vars(one))
     assert not any(hooks) and _copies and all(type(own) is dict for own in dicts.values())
-    key, now = id(given[root]), sum(map(_version, dicts.values()))
+    key, now = id(given[root]) if root >= 0 else 0, sum(map(_version, dicts.values()))
     if _refused_at.get((region, key)) != now:  # something changes all the time, perhaps
         _refused_at[region, key] = now
         return False
     held = _native.Held((), hooks, *_as_now([one.always for one in relied]), [*dicts.values()])
     time = held.now()
-    version, rows, in_c = [sum(map(_version, dicts.values()))], [_row_of(tensors)], _refused_in_c.setdefault(region, {})
+    version, rows = [sum(map(_version, dicts.values()))], [_row_of(tensors)]
     fits = _names.get(f"_{region}_fits") or _names[f"{region}_fits"]
     _asking.add((region, key))
     try:
@@ -110,12 +112,17 @@ def _remember_refusal(
     read = tuple((-1, one) if path.steps else (path.argument, None) for path, one in zip(reads.tensors, tensors))
     known = _refusals.setdefault(region, {})
     if len(known) > 1000:
-        known.clear()
-        in_c.clear()
-    known[key] = _Refusal(held, [*dicts.values()], version, alive, rows)
-    in_c[key] = _native.Known(held, _native.Fit(rows), roots, tuple(passed.values()), read)
+        for one in known, _refused_in_c[region], _differ_in_c[region]:
+            one.clear()
+    in_c = _native.Known(held, _native.Fit(rows), roots, tuple(passed.values()), read)
+    known[key] = _Refusal(held, [*dicts.values()], version, alive, rows, in_c)
+    _refused_in_c.setdefault(region, {}).pop(key, None)
+    _differ_in_c.setdefault(region, {}).pop(key, None)
+    (_differ_in_c if differs else _refused_in_c)[region][key] = in_c
     held.at(time)
-    _names[f"_{region}_refused"] = _native.Asked(in_c, root)
+    for kind, refused in ("refused", _refused_in_c), ("differs", _differ_in_c):
+        one = refused[region]
+        _names[f"_{region}_{kind}"] = _native.Asked(one, root) if root >= 0 else one.get(key, _unknown)
     return True
 
 
@@ -147,10 +154,12 @@ def _code_of(function: Any) -> tuple[Any, ...]:
 def _forgets_refusal(region: str, key: int) -> Callable[[object], None]:
     def forget(_: object) -> None:
         _refused_in_c[region].pop(key, None)
+        _differ_in_c[region].pop(key, None)
         _refusals[region].pop(key, None)
 
     return forget
 
 
-_names.update({f"_{region}_refused": _unknown for region in _PATHS})
+for _kept in "refused", "differs":
+    _names.update({f"_{region}_{_kept}": _unknown for region in _PATHS})
 '''

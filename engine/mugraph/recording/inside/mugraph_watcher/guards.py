@@ -19,7 +19,7 @@ from .names import Names
 _Function = ast.FunctionDef
 _DEEPEST = 12
 _RUNTIME = "mugraph_runtime_"
-_OF_REFUSALS = re.compile(r"_learn_no|_\w+_refused")
+_OF_REFUSALS = re.compile(r"_learn_no|_\w+_(?:refused|differs)")
 """What remembers, in a guard, that it has said no: that is not why."""
 _T = TypeVar("_T")
 
