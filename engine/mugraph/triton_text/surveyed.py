@@ -77,6 +77,7 @@ class Surveyed:
         self._shapes = shapes
         world = _no_world()
         world.most, world.takes_tf32 = most, _may_take_tf32(program)
+        world.says_empty = any(op.kind.opaque is not None and op.kind.opaque.vanishes for op in program.ops)
         self.run = LauncherRun(world, configuration)
         self.world = world
         given = [self._input(name) for name in inputs]
