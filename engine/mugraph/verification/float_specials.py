@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from math import inf, nan, prod
 from typing import Literal, get_args
 
@@ -65,9 +66,15 @@ def without_rows_said(program: TensorProgram) -> TensorProgram | None:
         if (op.kind.opaque is not None and op.kind.opaque.passes_over) or past.intersection(op.inputs):
             past.add(op.name)
         is_said = op.name in past and op.kind.opaque is not None and op.kind.opaque.vanishes
-        ops.append(replace(op, kind=Kind.MUL) if is_said else op)
+        ops.append(replace(op, kind=_times()) if is_said else op)
     changed = tuple(ops)
     return replace(program, ops=changed) if changed != program.ops else None
+
+
+@cache
+def _times() -> Kind:
+    """A product, which is NaN where a factor is, whatever the other one."""
+    return next(kind for kind in Kind if kind.absorbing == 0.0 and kind.is_elementwise)
 
 
 def trouble(program: TensorProgram, name: str, result: Tensor, exact: Tensor, other: Tensor | None) -> str | None:

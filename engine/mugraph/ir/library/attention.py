@@ -14,6 +14,7 @@ from math import inf
 
 from mugraph.ir.block import BlockGraph
 from mugraph.ir.dtypes import largest
+from mugraph.ir.library.record import multiple_of
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.tensors import Tensor
 from mugraph.kinds.numbers import Numbers
@@ -79,14 +80,7 @@ class _Reader:
 
     def scaled(self, name: str) -> tuple[str, float]:
         """What a value is a multiple of, and how many times."""
-        op = self._ops[name]
-        for at in op.kind.scaled_by:
-            constant = self._ops[op.inputs[at]]
-            if constant.kind is Kind.CONST and constant.value:
-                self.met.update((name, constant.name))
-                inner, factor = self.scaled(op.inputs[1 - at])
-                return inner, op.kind.meaning(Numbers(), (factor, constant.value), "", ())
-        return name, 1.0
+        return multiple_of(self._ops, name, self.met)
 
     def masked(self, name: str) -> tuple[str, Op | None]:
         """What a value is a mask of places of, and the mask."""
