@@ -63,9 +63,11 @@ class World:
     """Elements read, above which it is too much. A read counts as `_CALL` at least: calls of numpy take time, too."""
     takes_tf32: bool = False
     """Numbers may be rounded to tf32."""
-    says_empty: bool = True
-    """The program says what is made of nothing, as of a row that a mask hides. Else it has no number there, and what
-    a call of PyTorch's has there is not asked."""
+    asks_empty: bool = True
+    """An attention is 0 in rows that its mask hides; else that is not asked, as where the program has no number there
+    or puts one there itself."""
+    asked_empty: bool = False
+    """It was."""
     _work: int = 0
 
     def begin(self) -> None:

@@ -45,7 +45,8 @@ def _attention(call: Call, box: Box) -> Real:
             scores = reals.mul(reals.opaque(Kind.ATTENDED, mask, scores), factor, None, scale)
         else:
             scores = reals.add(reals.mul(scores, factor, None, scale), mask)
-        seen = _seen(call, mask, is_truth) if call.world.says_empty else None
+        call.world.asked_empty = True
+        seen = _seen(call, mask, is_truth) if call.world.asks_empty else None
     else:
         scores = reals.mul(scores, factor, None, scale)
     weights = reals.exp(scores)

@@ -13,13 +13,16 @@ import torch
 import torch.nn.functional as F
 from mugraph.baseline.cost import baseline
 from mugraph.codegen.lower import lower_kernels
+from mugraph.ir.block import Schedule
 from mugraph.ir.library import LibraryCall, library_call
 from mugraph.ir.ops import Kind
 from mugraph.optimizer.nodes import LIBRARY
 from mugraph.search.direct import as_block
 from mugraph.search.kernel_graphs.parts import by_library, is_what_the_code_runs
+from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram
 from mugraph.search.schedules.cost import estimate_call_us
 from mugraph.targets import TARGETS
+from mugraph.triton_text.check import check_text
 from mugraph.verification.float_test import FloatTester
 
 from tests.engine.ir.library.calls import call_of, check_graph, program_of
@@ -180,3 +183,29 @@ def test_a_call_and_the_code_are_estimated_alike() -> None:
     region = record(called, given)
     found = baseline(region.calls, region.values, {region.calls[-1].outputs[0]}, TARGETS["h100"]).eager_us
     assert 0.9 < found / us(given["mask"]) < 1.1
+
+
+def gated(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return F.silu(called(q, k, v, mask))
+
+
+@pytest.mark.parametrize("mask", [seen(2, 1, 6, 16), hidden(4, 6, 16)], ids=["truth values", "added"])
+def test_a_kernel_may_say_what_such_a_row_is(mask: torch.Tensor, tester: FloatTester) -> None:
+    """The attention as a part that says nothing of it, and the rest generated."""
+    program = program_of(gated, of(mask))
+    (product,) = (op.name for op in program.ops if op.kind is Kind.DOT and "e" in op.axes)
+    stored = in_memory(program)
+    parts = [([product], []), (list(program.outputs), [product])]
+    attention, rest = (as_block(subprogram(program, values, leaves, stored)) for values, leaves in parts)
+    call = library_call(attention)
+    assert call is not None
+    assert call.function == NAME
+    generated = Schedule(tuple((axis, 1 if axis in "bh" else 8) for axis in rest.outputs[0].axes), {})
+    source = lower_kernels([(attention, LIBRARY), (rest, generated)])
+    names = [tensor.name for tensor in source.inputs], [tensor.name for tensor in source.outputs]
+    text, launcher = source.standalone(), f"launch_{source.name}"
+    found = check_text(program, text, launcher, *names, seed=2)
+    assert found.passed, found.reason
+    assert not check_text(program, text.replace("scale=0.", "scale=1."), launcher, *names, seed=2).passed
+    tested = tester.test_kernel(source, program, seed=3)
+    assert tested.passed, tested.reason
