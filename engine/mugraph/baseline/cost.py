@@ -8,7 +8,7 @@ from math import ceil, prod
 
 from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.fused import fused, joined, with_attentions
-from mugraph.baseline.launches import Launch, Values, held_bytes, launches, row_launch
+from mugraph.baseline.launches import Launch, Values, held_bytes, launches, mask_bytes, row_launch
 from mugraph.baseline.rates import Rates, fitted
 from mugraph.ir.calls import Call, operands
 from mugraph.ir.dtypes import itemsize
@@ -112,11 +112,18 @@ def products_us(products: Sequence[Product], moved: int, dtype: str, target: Tar
     return rates.kernel_us + _products_us(products, memory, share, _least(dtype, slow=not tf32), rates, target)
 
 
-def attention_us(products: Sequence[Product], moved: int, dtype: str, target: Target, *, causal: bool = False) -> float:
-    """Of a library's attention, its start and end included. moved: bytes read and written"""
+def attention_us(
+    products: Sequence[Product], moved: int, dtype: str, target: Target, *, causal: bool = False, truths: int = 0
+) -> float:
+    """Of a library's attention, its start and end included; of one with a mask as without.
+
+    moved:  bytes read and written
+    truths: elements of a mask that is made numbers first
+    """
     rates = fitted().rates
     memory = moved / (target.bandwidth * rates.library)
-    return rates.kernel_us + max(memory, _attention_us(products, dtype, rates, target, causal=causal))
+    made = [rates.kernel_us + size / (target.bandwidth * rates.stream) for size in mask_bytes(truths, dtype)]
+    return rates.kernel_us + max(memory, _attention_us(products, dtype, rates, target, causal=causal)) + sum(made)
 
 
 def rows_us(function: str, moved: int, written: int, row: int, functions: int, target: Target) -> float:

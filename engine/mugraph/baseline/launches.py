@@ -238,6 +238,10 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
         return
     if name == "scaled_dot_product_attention":
         causal = call.kwargs.get("is_causal") is True or True in call.args[5:6]
+        for value in operands(call)[3:]:
+            if values[value].dtype == "bool":
+                for size in mask_bytes(held_bytes(values[value]), dtype):
+                    yield Launch("elementwise", {}, {_BETWEEN - call.outputs[0]: size}, dtype=dtype)
         yield replace(launch, work="attention", products=_attention(call, values), is_causal=causal)
     elif name.startswith("conv") and name[-1:] == "d":
         source, weight, *_ = _tensors(call, values)
@@ -279,6 +283,13 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
             yield launch
         for _ in range(_PASSES.get(name, 1) - 1):
             yield Launch("elementwise", {**writes}, writes, dtype=dtype)
+
+
+def mask_bytes(truths: int, dtype: str) -> tuple[int, ...]:
+    """Of a mask of truth values, which PyTorch's attention makes numbers: bytes read and written by each kernel that
+    fills them with zeros, negates, and writes minus infinity."""
+    size = itemsize(dtype)
+    return (truths * size, truths * 2, truths * (1 + 2 * size)) if truths else ()
 
 
 def row_launch(name: str, reads: Mapping[int, int], writes: Mapping[int, int], row: int) -> Launch:

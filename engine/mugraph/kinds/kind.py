@@ -212,6 +212,7 @@ class Kind(metaclass=_Kinds):
         self.name, self.role, self.arity = name, role, arity
         self.meaning: Meaning = meaning if opaque is None else self._of_opaque
         self.opaque, self.fields = opaque, frozenset(fields)
+        self.hides = opaque is not None and opaque.hides
         self.commutes, self.chooses, self.accumulator = commutes, chooses, accumulator
         self.scaled_by, self.shifted_by = tuple(scaled_by), tuple(shifted_by)
         self.neutral, self.absorbing = neutral, absorbing

@@ -22,6 +22,8 @@ class Opaque:
     is_positive: it has a value for positive arguments only (or nearly so), with which it is tested
     undoes_exp: of a product with an exponential it is a sum with the exponent
     vanishes: it is 0 where an operand is, as a product is
+    hides:    it is minus infinity where its first operand is 0, elsewhere its second one
+    passes_over: a kernel may have a number where PyTorch, which computes with what is hidden, has none
     """
 
     numbers: Callable[..., Floats]
@@ -31,6 +33,8 @@ class Opaque:
     is_positive: bool = False
     undoes_exp: bool = False
     vanishes: bool = False
+    hides: bool = False
+    passes_over: bool = False
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ SEEN = Kind(
     "seen",
     Role.ELEMENTWISE,
     2,
-    opaque=Opaque(_seen, (), reference="torch.where({0} != 0, {1}, torch.full_like({1}, float('-inf')))"),
+    opaque=Opaque(_seen, (), reference="torch.where({0} != 0, {1}, torch.full_like({1}, float('-inf')))", hides=True),
     shown="{1} where {0}, else -inf",
     symbol="where",
     title="_seen",

@@ -63,6 +63,11 @@ class World:
     """Elements read, above which it is too much. A read counts as `_CALL` at least: calls of numpy take time, too."""
     takes_tf32: bool = False
     """Numbers may be rounded to tf32."""
+    asks_empty: bool = True
+    """An attention is 0 in rows that its mask hides; else that is not asked, as where the program has no number there
+    or puts one there itself."""
+    asked_empty: bool = False
+    """It was."""
     _work: int = 0
 
     def begin(self) -> None:

@@ -6,31 +6,50 @@ PyTorch's own names do not say which it is.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from mugraph.ir.calls import Call, is_inplace, operands
 from mugraph.ir.region import Region
-from mugraph.ops.algebra.registry import canonical, entry_for
+from mugraph.ops.algebra.registry import canonical, entry_for, looks_up
 from mugraph.units.lower import NotLowerable, lower
 
 
 def is_outside(call: Call) -> bool:
-    """Has it no rule? Of an index the rule knows slices, not tensors of places. Writes end nothing but their order."""
-    if is_inplace(call):
-        return False
-    entry = entry_for(call.target)
-    is_gather = canonical(call.target) == "Tensor.__getitem__" and len(operands(call)) > 1
-    return entry is None or is_gather
+    """Has it no rule? Writes end nothing but their order."""
+    return not is_inplace(call) and entry_for(call.target) is None
 
 
 def _is_refused(call: Call, region: Region) -> bool:
     """Does the rule that it has know it with other arguments only?"""
     entry = entry_for(call.target)
-    if entry is None or not entry.in_part:
+    if entry is None or is_inplace(call) or not (entry.in_part or looks_up(call)):
         return False
     try:
-        lower([call], region.values, region.live_ins, call.outputs, "alone")
+        lower([*_made_of_nothing(call, region), call], region.values, region.live_ins, call.outputs, "alone")
     except NotLowerable:
         return True
     return False
+
+
+def _made_of_nothing(call: Call, region: Region) -> list[Call]:
+    """Calls whose results it reads, and that read nothing themselves: an index may hold all places."""
+    made = {value: one for one in region.calls if not is_inplace(one) for value in one.outputs}
+    left, found = list(operands(call)), dict[int, Call]()
+    while left:
+        value = left.pop()
+        source = made.get(value)
+        if source is None or value in found:
+            continue
+        below = operands(source)
+        if not below or (len(below) == 1 and entry_for(source.target) is not None):
+            found[value] = source
+            left += below
+    known = {value for value, one in found.items() if _is_from_nothing(one, found)}
+    return [one for one in region.calls if known.intersection(one.outputs)]
+
+
+def _is_from_nothing(call: Call, found: Mapping[int, Call]) -> bool:
+    return all(value in found and _is_from_nothing(found[value], found) for value in operands(call))
 
 
 def _is_known(call: Call, region: Region) -> bool:

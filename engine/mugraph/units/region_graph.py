@@ -6,7 +6,7 @@ from math import prod
 
 from mugraph.ir.calls import is_inplace, operands
 from mugraph.ir.region import Call, Region, TensorInfo
-from mugraph.ops.algebra.registry import entry_for
+from mugraph.ops.algebra.registry import entry_for, looks_up
 from mugraph.units.fusion import bytes_of
 
 
@@ -68,7 +68,8 @@ class RegionGraph:
 
     def shape_only(self, i: int) -> bool:
         entry = entry_for(self.calls[i].target)
-        return entry is not None and entry.shape_only and not self.turns(self.calls[i])
+        call = self.calls[i]
+        return entry is not None and entry.shape_only and not looks_up(call) and not self.turns(call)
 
     def turns(self, call: Call) -> bool:
         """Does it copy images to another order in memory, which the user's code does not? Where the whole region is

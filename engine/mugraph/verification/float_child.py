@@ -34,7 +34,7 @@ from mugraph.trace.run.tf32 import take
 from mugraph.verification.across import Evaluation
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verification.float_results import LoweringResult
-from mugraph.verification.float_specials import SPECIALS, trouble
+from mugraph.verification.float_specials import SPECIALS, trouble, without_rows_said
 from mugraph.verification.interpreter import patch_interpreter
 from mugraph.verification.judge import Compared, trouble_by_more
 from mugraph.verification.lowering.run import beside_calls
@@ -181,8 +181,10 @@ class _Run:
     def _judged_by_numbers(self, piece: Piece, results: Mapping[str, Tensor], beside: _Beside) -> ScenarioResult | None:
         """What is wrong in a piece where some inputs are no numbers, if anything."""
         program = piece.program
+        others = beside.without_rows_said(piece)
         for name, exact in beside.exact(piece).items():
-            wrong = trouble(program, name, piece.of(self.program.tensor(name), results[name]), exact)
+            mine = piece.of(self.program.tensor(name), results[name])
+            wrong = trouble(program, name, mine, exact, others.get(name))
             if wrong is not None:
                 return self._failed(wrong)
         return None
@@ -236,11 +238,24 @@ class _Beside:
     every: Sequence[Piece]
     generator: torch.Generator
     _exact: Evaluation | None = None
+    _unsaid: tuple[list[Piece], Evaluation] | None = None
     _draws: dict[int, Evaluation] = field(default_factory=dict[int, Evaluation])
 
     def exact(self, piece: Piece) -> dict[str, Tensor]:
         self._exact = self._exact or self._evaluation(None)
         return outputs(piece.program, self._exact.of(piece))
+
+    def without_rows_said(self, piece: Piece) -> dict[str, Tensor]:
+        """As float_specials.without_rows_said; nothing where that is None."""
+        program = without_rows_said(self.program)
+        if program is None:
+            return {}
+        if self._unsaid is None:
+            every = list(pieces(program, _PIECE, across=True))
+            self._unsaid = every, Evaluation(program, self.inputs, every, None, tuple(program.outputs))
+        every, evaluation = self._unsaid
+        own = every[self.every.index(piece)]
+        return outputs(own.program, evaluation.of(own))
 
     def drawn(self, number: int, piece: Piece) -> dict[str, Tensor]:
         """Of one number what is reduced over several pieces is the same in all of them."""

@@ -79,7 +79,7 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
     positive = {home[name] for name in _below_logarithms(program)}
     signs = (False, True) if positive else (False,)
     # Logits of which a row sees none have no softmax, unless the program says what it is then.
-    ways = (False, True) if any(op.kind is Kind.SEEN for op in program.ops) else (False,)
+    ways = (False, True) if any(op.kind.hides for op in program.ops) else (False,)
     attempts = list(product(_attempts(scenario), signs, ways))
     large = any(prod(tensor.shape(program.sizes)) > LARGE for tensor in program.tensors)
 
@@ -268,7 +268,7 @@ def _below_masks(program: TensorProgram) -> frozenset[str]:
     of which none is seen has a softmax of no numbers."""
     found: set[str] = set()
     for op in program.ops:
-        if op.kind is Kind.SEEN or not found.isdisjoint(op.inputs):
+        if op.kind.hides or not found.isdisjoint(op.inputs):
             found.add(op.name)
     return frozenset(found)
 

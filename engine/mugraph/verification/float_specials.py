@@ -7,6 +7,8 @@ NaN and the infinities it is depends on the order of operations, and is not aske
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from math import inf, nan, prod
 from typing import Literal, get_args
 
@@ -14,7 +16,7 @@ import torch
 from torch import Tensor
 
 from mugraph.ir.dtypes import COMPUTED
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor as Layout
 from mugraph.verification.evaluate import ancestors
@@ -55,14 +57,40 @@ def put_specials(
     return bool(done)
 
 
-def trouble(program: TensorProgram, name: str, result: Tensor, exact: Tensor) -> str | None:
-    """What is wrong with an output; None if nothing is. exact: in float64, with what is no number"""
+def without_rows_said(program: TensorProgram) -> TensorProgram | None:
+    """With what PyTorch's attention makes of a row that a mask hides: 0 times the numbers it has, of which NaN is none.
+    None where there is no such attention."""
+    past: set[str] = set()
+    ops: list[Op] = []
+    for op in program.ops:
+        if (op.kind.opaque is not None and op.kind.opaque.passes_over) or past.intersection(op.inputs):
+            past.add(op.name)
+        is_said = op.name in past and op.kind.opaque is not None and op.kind.opaque.vanishes
+        ops.append(replace(op, kind=_times()) if is_said else op)
+    changed = tuple(ops)
+    return replace(program, ops=changed) if changed != program.ops else None
+
+
+@cache
+def _times() -> Kind:
+    """A product, which is NaN where a factor is, whatever the other one."""
+    return next(kind for kind in Kind if kind.absorbing == 0.0 and kind.is_elementwise)
+
+
+def trouble(program: TensorProgram, name: str, result: Tensor, exact: Tensor, other: Tensor | None) -> str | None:
+    """What is wrong with an output; None if nothing is.
+
+    exact: in float64, with what is no number
+    other: as well, and right too: where a mask hides all of a row
+    """
     result, number = result.to(torch.float64), torch.isfinite(exact)
     got = torch.isfinite(result)
+    if other is not None:
+        number = number & (torch.isfinite(other) | got)
     hidden = _first(number & ~got)
     if hidden is not None:
         return f"{name}{hidden} is NaN or infinite, where PyTorch has a number"
-    lost = _first(~number & got)
+    lost = _first(~torch.isfinite(exact) & got)
     if lost is not None and not _passes_over(program):
         return f"{name}{lost} is a number, where PyTorch has NaN or infinity"
     wrong, size = (float(torch.where(number, x, 0.0).square().sum().sqrt()) for x in (result - exact, exact))
@@ -71,6 +99,8 @@ def trouble(program: TensorProgram, name: str, result: Tensor, exact: Tensor) ->
 
 def _passes_over(program: TensorProgram) -> bool:
     """May a kernel leave out what a mask, or the border of a window, makes zero? A product with zero is NaN there."""
+    if any(op.kind.opaque is not None and op.kind.opaque.passes_over for op in program.ops):
+        return True
     return any(op.kind is Kind.MASK for op in program.ops) or any(
         not window.edge for tensor in program.tensors for window in tensor.windows
     )

@@ -30,6 +30,7 @@ LIBRARY = {
     "activated_matrix_product": r"\b_addmm_activation\b",
     "biased_matrix_product": r"torch\.b?addb?mm\b",
     "layer_norm": r"torch\.nn\.functional\.layer_norm\b",
+    "group_norm": r"torch\.nn\.functional\.group_norm\b",
     "rms_norm": r"torch\.nn\.functional\.rms_norm\b",
     "softmax": r"torch\.softmax\b",
     "log_softmax": r"torch\.log_softmax\b",

@@ -240,6 +240,8 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
                 result = torch.where(args[0] != 0, args[1], 0.0)
             case Kind.SEEN:
                 result = torch.where(args[0] != 0, args[1], -inf)
+            case Kind.ATTENDED:
+                result = args[1] + torch.where(args[0] != 0, 0.0, -inf)
             case Kind.POWER_OF_TWO:
                 result = torch.exp2(args[0])
             case Kind.BIT_AND:

@@ -28,6 +28,7 @@ class TileKind:
     chooses: bool = False
     commutes: bool = False
     is_exponential: bool = False
+    hides: bool = False
     is_function: bool = False
     scaled_by: tuple[int, ...] = ()
     shifted_by: tuple[int, ...] = ()

@@ -71,7 +71,7 @@ class RowMaxima:
         if not all(self._out.masks.sees_first(mask, self._out.nodes, along) for mask in masks):
             return True
         kinds = {self._out.nodes[name].kind for name in below}
-        is_masked = Kind.SEEN in kinds or any(kind.shifted_by for kind in kinds)
+        is_masked = any(kind.hides or kind.shifted_by for kind in kinds)
         return is_masked or not any(kind.contracts for kind in kinds)
 
     def whole(self, node: Node, region: Region) -> Value:

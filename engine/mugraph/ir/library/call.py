@@ -85,6 +85,7 @@ class LibraryCall:
     row:        of a call that reduces rows: bytes of one; it has no products then
     functions:  exponentials and the like that such a call computes
     counted:    axes whose sizes the block graph has as numbers, as of a mean: at another size it is another one
+    truths:     of an attention: elements of its mask, where they are truth values, which PyTorch makes numbers first
     format:     PyTorch's name of the memory format that it reads its first operand in and answers in ("" is the usual
                 one): channels last
     """
@@ -107,6 +108,7 @@ class LibraryCall:
     row: int = 0
     functions: int = 0
     counted: tuple[str, ...] = ()
+    truths: int = 0
     format: str = ""
 
     def text(self, names: Mapping[str, str]) -> str:

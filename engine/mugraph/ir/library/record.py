@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -11,9 +11,10 @@ from mugraph.ir.library.call import LibraryCall, Product, View, view_of
 from mugraph.ir.ops import Kind, Op, Tf32
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor
+from mugraph.kinds.numbers import Numbers
 
-_MOST_OPS = 6
-"""Of a product with a bias: three loads, both operators, and the store."""
+_MOST_OPS = 10
+"""Of a product with a bias: three loads, both operators, two factors, and the store."""
 Orders = tuple[tuple[str, ...], ...]
 """Of axes in memory."""
 
@@ -40,6 +41,7 @@ class LoneProduct:
     """A DOT of two loaded tensors, stored as it is, in one type throughout.
 
     bias: a loaded tensor that is added before
+    alpha, beta: factors of the product and of the bias, where both are there; neither is 0
     """
 
     left: Tensor
@@ -48,6 +50,13 @@ class LoneProduct:
     over: frozenset[str]
     tf32: Tf32 = ""
     bias: Tensor | None = None
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    @property
+    def is_plain(self) -> bool:
+        """Has it no factors?"""
+        return (self.alpha, self.beta) == (1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +112,15 @@ def lone_product(block: BlockGraph) -> LoneProduct | None:
         return None
     (dot,), (store,) = dots, stores
     ops = {op.name: op for op in block.ops}
-    root, added = ops[store.inputs[0]], ""
+    root, added, alpha, beta = ops[store.inputs[0]], "", 1.0, 1.0
     met = {store.name, root.name, dot.name, *dot.inputs}
-    if root.kind.shifted_by and dot.name in root.inputs:
-        (added,) = {*root.inputs} - {dot.name} or {dot.name}
+    if root.kind.shifted_by:
+        (one, alpha), (other, beta) = (multiple_of(ops, name, met) for name in root.inputs)
+        if one != dot.name:
+            one, other, alpha, beta = other, one, beta, alpha
+        if one != dot.name or other == dot.name:
+            return None
+        added = other
         met.add(added)
     elif root is not dot:
         return None
@@ -118,4 +132,16 @@ def lone_product(block: BlockGraph) -> LoneProduct | None:
         return None
     if not {*dot.over} <= {*left.axes} & {*right.axes}:
         return None
-    return LoneProduct(left, right, out, frozenset(dot.over), dot.tf32, bias)
+    return LoneProduct(left, right, out, frozenset(dot.over), dot.tf32, bias, alpha, beta)
+
+
+def multiple_of(ops: Mapping[str, Op], name: str, met: set[str]) -> tuple[str, float]:
+    """What a value is a multiple of, and how many times. met: operators, to which those on the way are added"""
+    op = ops[name]
+    for at in op.kind.scaled_by:
+        constant = ops[op.inputs[at]]
+        if constant.kind is Kind.CONST and constant.value:
+            met.update((name, constant.name))
+            inner, factor = multiple_of(ops, op.inputs[1 - at], met)
+            return inner, op.kind.meaning(Numbers(), (factor, constant.value), "", ())
+    return name, 1.0

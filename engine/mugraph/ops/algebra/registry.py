@@ -12,11 +12,12 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from mugraph.ir.calls import Call, operands
 from mugraph.ir.ops import Tf32
 from mugraph.ops.algebra.builder import Entry, Rule
 from mugraph.ops.algebra.spellings import canonical
 
-__all__ = ["canonical", "entries", "entry_for", "known_targets", "lowers"]
+__all__ = ["canonical", "entries", "entry_for", "known_targets", "looks_up", "lowers"]
 
 _ENTRIES: dict[str, Entry] = {}
 _FAMILIES = "mugraph.ops.families"
@@ -64,6 +65,11 @@ def entries() -> dict[str, Entry]:
 
 def entry_for(target: str) -> Entry | None:
     return entries().get(canonical(target))
+
+
+def looks_up(call: Call) -> bool:
+    """Is it an index that holds tensors of places? Its entry is that of a view, which it is not."""
+    return canonical(call.target) == "Tensor.__getitem__" and len(operands(call)) > 1
 
 
 def known_targets() -> tuple[str, ...]:

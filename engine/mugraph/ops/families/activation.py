@@ -9,6 +9,7 @@ from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
+from mugraph.ops.families.logical import above
 from mugraph.ops.families.masking import where_holds
 from mugraph.ops.families.slices import part
 
@@ -72,7 +73,7 @@ def softshrink(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 @lowers("torch.nn.functional.hardshrink", "torch.hardshrink", parameters="input lambd")
 def hardshrink(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, limit = b.at(args.ref("input"), dims), args.number("lambd", 0.5)
-    return where_holds(b, b.opaque(Kind.GREATER, b.unary("abs", x), b.const(limit)), x, b.const(0.0))
+    return where_holds(b, above(b, b.unary("abs", x), b.const(limit)), x, b.const(0.0))
 
 
 @lowers(
@@ -81,8 +82,8 @@ def hardshrink(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 )  # fmt: skip
 def threshold(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x = b.at(args.ref("input"), dims)
-    above = b.opaque(Kind.GREATER, x, b.const(args.number("threshold")))
-    return where_holds(b, above, x, b.const(args.number("value")))
+    holds = above(b, x, b.const(args.number("threshold")))
+    return where_holds(b, holds, x, b.const(args.number("value")))
 
 
 @lowers("torch.nn.functional.prelu", "torch.prelu", "Tensor.prelu", parameters="input weight")
@@ -97,7 +98,7 @@ def prelu(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 @lowers("torch.sign", "torch.sgn", "Tensor.sign", "Tensor.sgn")
 def sign(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, zero = b.at(args.ref("input"), dims), b.const(0.0)
-    return b.sub(b.opaque(Kind.GREATER, x, zero), b.opaque(Kind.GREATER, zero, x))
+    return b.sub(above(b, x, zero), above(b, zero, x))
 
 
 @lowers("torch.nn.functional.glu", parameters="input dim")

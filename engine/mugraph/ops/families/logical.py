@@ -19,6 +19,10 @@ def _pair(b: Builder, args: Arguments, dims: AtomDims) -> tuple[Node, Node]:
     return b.broadcast(args.operand("input"), dims), b.broadcast(args.operand("other"), dims)
 
 
+def above(b: Builder, x: Node, y: Node) -> Node:
+    return b.opaque(Kind.GREATER, x, y)
+
+
 def _less(kind: Kind) -> Rule:
     def rule(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         x, y = _pair(b, args, dims)

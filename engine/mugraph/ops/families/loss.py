@@ -14,6 +14,7 @@ from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 from mugraph.ops.families.logarithm import soft_plus
+from mugraph.ops.families.masking import kept
 
 OLD = "size_average reduce"
 """What `reduction` was said by before."""
@@ -113,7 +114,7 @@ def kl_div(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         given, wanted = b.broadcast(x, inner), b.broadcast(target, inner)
         if is_log:
             return b.mul(b.exp(wanted), b.sub(wanted, given))
-        entropy = b.opaque(Kind.KEPT, wanted, b.mul(wanted, b.log(wanted)))
+        entropy = kept(b, wanted, b.mul(wanted, b.log(wanted)))
         return b.sub(entropy, b.mul(wanted, given))
 
     return reduced_loss(b, args, dims, _broadcast(b.shape(x), b.shape(target)), each)

@@ -14,6 +14,7 @@ from mugraph.ops.algebra.concat import MOST
 from mugraph.ops.algebra.nodes import Node, factors
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
+from mugraph.ops.families.gather import at_places
 
 MOST_OPERANDS = 4
 """Of a concatenation that is their sum: each element of it asks for every one."""
@@ -34,9 +35,11 @@ def _kept(b: Builder, item: slice, size: int, dim: AtomDim) -> AtomDim:
 
 @lowers("Tensor.__getitem__", parameters="input index", shape_only=True)
 def getitem(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    """Integers, slices, None and an ellipsis."""
+    """Integers, slices, None and an ellipsis; tensors of places as gather.py says."""
     x, index = args.ref("input"), args.get("index")
     items = list(index) if isinstance(index, tuple) else [index]
+    if any(isinstance(item, Ref) for item in items):
+        return at_places(b, x, items, dims)
     sizes, asked = list(b.shape(x)), list(dims)
     used = sum(1 for item in items if item is not None and not _is_ellipsis(item))
     if not any(_is_ellipsis(item) for item in items):
@@ -55,7 +58,7 @@ def getitem(b: Builder, args: Arguments, dims: AtomDims) -> Node:
             size = sizes.pop(0)
             found.append(b.atoms.section(size, item % size, 1, ()))
         else:
-            raise NotLowerable("an index that is a tensor is outside the fragment")
+            raise NotLowerable("an index that is no slice and no place is outside the fragment")
     return b.at(x, found)
 
 

@@ -12,11 +12,12 @@ from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
-from mugraph.ops.algebra.hiding import read_parts
-from mugraph.ops.algebra.nodes import Node, conjuncts
+from mugraph.ops.algebra.hiding import parts, read_parts
+from mugraph.ops.algebra.nodes import Node, conjuncts, constant_factor
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 from mugraph.ops.algebra.rows import rows
+from mugraph.ops.families.logical import above
 from mugraph.ops.families.masking import kept
 from mugraph.ops.families.reduce import reduced
 
@@ -72,14 +73,24 @@ def _masked(b: Builder, logits: Node, mask: Ref, dims: AtomDims) -> _Masked:
     if is_truth and (conjuncts(found) or found.kind is Kind.CONST):
         return _Masked(b.hide(logits, found), None)
     along = () if b.shape(mask)[-1:] == (1,) else dims[-1]
-    if is_truth:
-        return _Masked(b.hide(logits, found), b.amax(found, along))
-    if found.keep is not None and (read := read_parts(found.keep)):
-        return _Masked(b.add(logits, found), b.amax(reduce(b.mul, read), along))
+    keep = found if is_truth else found.keep
+    if keep is not None and (read := read_parts(keep)):
+        shown = logits if is_truth else b.add(logits, found.inputs[0])
+        masks = [part for part in parts(keep) if conjuncts(part)]
+        seen = b.amax(keep if is_truth else reduce(b.mul, read), along)
+        return _Masked(reduce(b.hide, masks, _attended(b, shown, reduce(b.mul, read))), seen)
     if is_constant or b.places.decide(found):
         return _Masked(b.add(logits, found), None)
-    hides_all = b.opaque(Kind.GREATER, b.const(-largest("f32")), b.amax(found, along))  # no NaN does
+    hides_all = above(b, b.const(-largest("f32")), b.amax(found, along))  # no NaN does
     return _Masked(b.add(logits, found), b.masks.opposite(hides_all))
+
+
+def _attended(b: Builder, logits: Node, condition: Node) -> Node:
+    """The logits where the condition is 1, elsewhere with minus infinity added to them."""
+    factor, scaled = constant_factor(logits) or (1.0, logits)
+    if factor > 0.0:  # a kernel's powers of two take the factor in
+        return b.mul(b.const(factor), b.opaque(Kind.ATTENDED, condition, scaled))
+    return b.opaque(Kind.ATTENDED, condition, logits)
 
 
 @lowers(

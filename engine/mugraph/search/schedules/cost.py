@@ -203,7 +203,7 @@ def estimate_call_us(call: LibraryCall, target: Target) -> float:
     """Microseconds of a pre-defined kernel, its start and end included: as much as where PyTorch's own code runs it."""
     dtype = call.out.tensor.dtype
     if call.has_softmax:
-        us = attention_us(call.products, call.moved, dtype, target, causal=call.is_causal)
+        us = attention_us(call.products, call.moved, dtype, target, causal=call.is_causal, truths=call.truths)
     elif call.row:
         written = ITEMSIZE[dtype] * prod(call.out.shape)
         us = rows_us(call.function, call.moved, written, call.row, call.functions, target)

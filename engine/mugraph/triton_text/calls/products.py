@@ -45,8 +45,13 @@ def _added(call: Call, box: Box) -> Real:
     two = call.part(right, (*outer, slice(0, right.shape[-2]), columns))
     part = [slice(0, 1) if n == 1 else at for n, at in zip(bias.shape, box[-len(bias.shape) :], strict=True)]
     found = call.reals.dot(*matrices(one, two))
-    added = call.part(bias, part)
-    return call.reals.add(found, added.each(lambda x: x.reshape((1,) * (found.p.ndim - x.ndim) + x.shape)))
+    added = call.part(bias, part).each(lambda x: x.reshape((1,) * (found.p.ndim - x.ndim) + x.shape))
+    return call.reals.add(_times(call, found, "alpha"), _times(call, added, "beta"))
+
+
+def _times(call: Call, value: Real, name: str) -> Real:
+    factor = float(call.arguments.get(name, 1.0))
+    return value if factor == 1.0 else call.reals.mul(value, call.reals.constant(factor, value.p.ndim - 1))
 
 
 def _added_relu(call: Call, box: Box) -> Real:
@@ -72,8 +77,10 @@ def _shape_of_product(operands: Sequence[HostTensor], arguments: Mapping[str, An
 
 
 def _shape_of_sum(operands: Sequence[HostTensor], arguments: Mapping[str, Any]) -> tuple[int, ...]:
-    if arguments:
-        raise Unreadable("a product that is added to a tensor with factors of both is not read")
+    if not arguments.keys() <= {"alpha", "beta"} or not all(isinstance(one, int | float) for one in arguments.values()):
+        raise Unreadable("a product that is added to a tensor has other arguments than factors of both")
+    if 0 in arguments.values():
+        raise Unreadable("a product that is added to a tensor with a factor of 0 is not read")
     bias, left, right = operands
     rank = len(left.shape)
     if len(right.shape) != rank or left.shape[:-2] != right.shape[:-2] or not 0 < len(bias.shape) <= rank:

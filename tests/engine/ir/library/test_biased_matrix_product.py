@@ -72,12 +72,45 @@ def test_the_call_computes_what_the_code_does(
         check_call(call, function, tensors)
 
 
+FACTORS = [
+    (
+        lambda x, w, b: torch.addmm(b, x, w, beta=0.5, alpha=3),
+        ((5, 8), (8, 16), (5, 16)),
+        "(b, x, w, beta=0.5, alpha=3.0)",
+    ),
+    (lambda x, w, b: x @ w - b, ((5, 8), (8, 16), (16,)), "(b, x, w, beta=-1.0)"),
+    (lambda x, w, b: 2 * b - (x @ w) / 4, ((5, 8), (8, 16), (5, 16)), "(b, x, w, beta=2.0, alpha=-0.25)"),
+    (lambda x, w, b: b + 0.125 * F.linear(x, w), ((2, 5, 8), (16, 8), (16,)), "(b, x.view(10, 8), w.mT, alpha=0.125)"),
+    (
+        lambda x, w, b: torch.baddbmm(b, x, w, beta=0.25, alpha=-2),
+        ((2, 5, 8), (2, 8, 16), (2, 5, 16)),
+        "(b, x, w, beta=0.25, alpha=-2.0)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("function", "shapes", "shown"), FACTORS, ids=[one[-1] for one in FACTORS])
+def test_factors_of_both_are_arguments(
+    function: Made, shapes: tuple[tuple[int, ...], ...], shown: str, tester: FloatTester
+) -> None:
+    tensors = of(*shapes)
+    call = call_of(function, tensors)
+    assert call is not None
+    assert shown in call.shown
+    assert call.fuses
+    assert bool(call.copied) == ("beta" in shown or tensors["b"].ndim > 1)  # cuBLASLt adds a vector as it is
+    check_call(call, function, tensors)
+    program = program_of(function, tensors)
+    wrong = ("beta=", "beta=0.75 + ") if "beta" in shown else ("alpha=", "alpha=0.75 + ")
+    check_graph(program, wrong)
+    tested = tester.test_kernel(lower_kernels([(as_block(program), LIBRARY)]), program, seed=3)
+    assert tested.passed, tested.reason
+
+
 @pytest.mark.parametrize(
     ("function", "shapes"),
     [
-        (lambda x, w, b: x @ w - b, ((5, 8), (8, 16), (16,))),
         (lambda x, w, b: x @ w * b, ((5, 8), (8, 16), (16,))),
-        (lambda x, w, b: x @ w + 2 * b, ((5, 8), (8, 16), (16,))),
         (lambda x, w, b: x @ w + b + b.sum(), ((5, 8), (8, 16), (16,))),
         (lambda x, w, b: x @ w + 1.0, ((5, 8), (8, 16), (16,))),
         (lambda x, w, b: F.silu(x @ w + b), ((5, 8), (8, 16), (16,))),
@@ -85,11 +118,12 @@ def test_the_call_computes_what_the_code_does(
         (lambda x, w, b: x @ w + x @ w, ((5, 8), (8, 16), (16,))),
         (added, ((5, 8), (8, 16), (3, 5, 16))),
         (lambda x, w, b: (x @ w).view(5, 4, 4) + b, ((5, 8), (8, 16), (4, 1))),
-        (lambda x, w, b: torch.addmm(b, x, w, beta=0.5), ((5, 8), (8, 16), (5, 16))),
+        (lambda x, w, b: torch.addmm(b, x, w, beta=0), ((5, 8), (8, 16), (5, 16))),
+        (lambda x, w, b: b + b[:1] * (x @ w), ((5, 8), (8, 16), (16,))),
         (lambda x, w, b: (x.float() @ w.float() + b).half(), ((5, 8), (8, 16), (16,))),
     ],
-    ids=["taken away", "times", "twice the bias", "two", "a constant", "then silu", "after relu", "two products",
-         "more dimensions", "part of the columns", "beta", "in float32"],
+    ids=["times", "two", "a constant", "then silu", "after relu", "two products",
+         "more dimensions", "part of the columns", "beta is zero", "a tensor times", "in float32"],
 )  # fmt: skip
 def test_what_is_something_else_is_none(function: Made, shapes: tuple[tuple[int, ...], ...]) -> None:
     call = call_of(function, of(*shapes))

@@ -170,7 +170,6 @@ OTHER: dict[str, tuple[Made, Tensors]] = {
     "of the middle": (lambda x: x / torch.sqrt(x.pow(2).mean(1, keepdim=True) + 1e-5), of((2, 5, 7))),
     "then silu": (lambda x, w: F.silu(F.rms_norm(x, (7,), w)), WEIGHED),
     "of silu": (lambda x, w: F.rms_norm(F.silu(x), (7,), w), WEIGHED),
-    "group_norm with a weight": (lambda x, w: F.group_norm(x, 2, w), of((5, 6, 7), (6,))),
 }  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def match(block: BlockGraph) -> LibraryCall | None:
     if not root.kind.is_function or root.fn != _FUNCTION:
         return None
     call = biased(replace(block, ops=(*before, replace(store, inputs=root.inputs))))
-    if call is None or call.copied:
+    if call is None or call.copied or call.arguments:
         return None
     return replace(call, function="torch._addmm_activation", fuses=True)
 

@@ -2,7 +2,7 @@
 
 Of a vector along the columns that is free: cuBLASLt adds it to what it writes (measured on an H200 in float16, bfloat16
 and TF32: 1.0 to 1.07 times as long as the product alone). Anything else PyTorch copies to where the result goes, and
-cuBLAS adds the product to it.
+cuBLAS adds the product to it, each times a factor; of a vector with a factor, too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def match(block: BlockGraph) -> LibraryCall | None:
     bias = _bias(product.bias, found, block.sizes) if found is not None else None
     if found is None or bias is None:
         return None
-    is_free = len(bias.shape) == 1 and _takes_a_vector(found)
+    is_free = len(bias.shape) == 1 and product.beta == 1.0 and _takes_a_vector(found)
     tf32: Tf32 = "cublas" if product.tf32 == "cublas" else ""
     if is_free and product.out.dtype == "f32" and not tf32 and _has_few_tiles(found):
         return None
@@ -38,7 +38,9 @@ def match(block: BlockGraph) -> LibraryCall | None:
         (found.product,),
         held_bytes((bias, found.left, found.right, *([] if is_free else [found.out]), found.out)),
         copied=0 if is_free else prod(found.out.shape),
+        arguments=tuple(f"{name}={x!r}" for name, x in (("beta", product.beta), ("alpha", product.alpha)) if x != 1.0),
         tf32=tf32,
+        fuses=not product.is_plain,
     )
 
 

@@ -27,7 +27,7 @@ def _is_windowed(found: Convolution, sizes: Sizes) -> bool:
 
 def match(block: BlockGraph) -> LibraryCall | None:
     product = lone_product(block)
-    found = of_product(product) if product is not None else None
+    found = of_product(product) if product is not None and product.is_plain else None
     if product is None or found is None or found.weight.windows or not _has_steps(found):
         return None
     sizes = block.sizes

@@ -1,142 +1,46 @@
-"""softmax(scale * query @ key.T) @ value: `torch.nn.functional.scaled_dot_product_attention`.
+"""softmax(scale * query @ key.T, under a mask) @ value: `torch.nn.functional.scaled_dot_product_attention`.
 
-The block graph must be that and nothing else: each operator has its place in it. It is divided by the sum of the
-exponentials before or after the second product, which is the same. Types are 16-bit ones, as PyTorch's fused kernels
-take them; those compute in float32 between the products, so a program that does is as exact. Of masks there may be the
-causal one of as many queries as keys; queries in groups then are more heads than the keys have, and else more rows.
+PyTorch's fused kernels compute in float32 between the products, those for float32 with three products of tf32 for each
+(CUTLASS's OpMultiplyAddFastF32), so a program that does is as exact. Of masks there may be the causal one of as many
+queries as keys, or one that is read, which is added to the logits or holds truth values. Queries in groups then are
+more heads than the keys have, and else more rows.
+
+Where a mask hides all of a row, the result is 0. A program that adds a mask and says nothing of such rows has NaN
+there. What a mask of truth values hides is added to as well, so it must be a number; a program that replaces it is no
+such call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from math import inf, prod
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.dtypes import ITEMSIZE, NARROW
+from mugraph.ir.dtypes import COMPUTED, ITEMSIZE, NARROW
+from mugraph.ir.library.attention import Attention, attention_of
 from mugraph.ir.library.call import LibraryCall, Product, View, dense, held_bytes, view_of
 from mugraph.ir.library.record import PredefinedKernel
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Op
 from mugraph.ir.tensors import Sizes, Tensor, contiguous_strides
-from mugraph.kinds.numbers import Numbers
 
 _HEAD = 256
-"""Elements of a head up to which PyTorch has a fused kernel; they are a multiple of eight, of keys as of values."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Attention:
-    """over: the axes that the first product sums. logits: axes of its result. keys: axes of the sum. mask: what the
-    exponentials are multiplied by"""
-
-    query: Tensor
-    key: Tensor
-    value: Tensor
-    out: Tensor
-    scale: float
-    over: frozenset[str]
-    logits: frozenset[str]
-    keys: frozenset[str]
-    mask: Op | None
-
-
-class _Reader:
-    """Reads a block graph backwards and remembers which operators it met."""
-
-    def __init__(self, block: BlockGraph) -> None:
-        self.block = block
-        self._ops = {op.name: op for op in block.ops}
-        self.met: set[str] = set()
-
-    def op(self, name: str, *kinds: Kind) -> Op | None:
-        op = self._ops.get(name)
-        if op is None or op.kind not in kinds:
-            return None
-        self.met.add(name)
-        return op
-
-    def scaled(self, name: str) -> tuple[str, float]:
-        """What a value is a multiple of, and how many times."""
-        op = self._ops[name]
-        for at in op.kind.scaled_by:
-            constant = self._ops[op.inputs[at]]
-            if constant.kind is Kind.CONST and constant.value:
-                self.met.update((name, constant.name))
-                inner, factor = self.scaled(op.inputs[1 - at])
-                return inner, op.kind.meaning(Numbers(), (factor, constant.value), "", ())
-        return name, 1.0
-
-    def masked(self, name: str) -> tuple[str, Op | None]:
-        """What a value is a mask of, and the mask."""
-        op = self._ops[name]
-        if op.kind.absorbing == 0.0 and not op.kind.reduces:
-            for one, other in (op.inputs, op.inputs[::-1]):
-                mask = self._ops[other]
-                if mask.kind.of_places and "columns" in mask.kind.fields:
-                    self.met.update((name, other))
-                    return one, mask
-        return name, None
-
-    def loaded(self, name: str) -> tuple[Tensor, float] | None:
-        """The tensor that a value is a multiple of, and how many times."""
-        inner, factor = self.scaled(name)
-        load = self.op(inner, Kind.LOAD)
-        return (self.block.tensor(load.tensor), factor) if load is not None else None
-
-
-def _attention(block: BlockGraph) -> _Attention | None:
-    """What the block graph computes, if it is an attention and nothing else."""
-    stores = [op for op in block.ops if op.kind is Kind.STORE]
-    if block.loops or len(stores) != 1 or sum(op.kind is Kind.DOT for op in block.ops) != 2:
-        return None
-    reader = _Reader(block)
-    reader.met.add(stores[0].name)
-    last = reader.op(stores[0].inputs[0], Kind.DIV, Kind.DOT)
-    if last is None or last.f32:
-        return None
-    # (exp / sum) @ value, or (exp @ value) / sum
-    inside = last.kind is Kind.DOT
-    product = last if inside else reader.op(last.inputs[0], Kind.DOT)
-    if product is None or product.f32:
-        return None
-    loads = [reader.op(name, Kind.LOAD) for name in product.inputs]
-    value, rest = (loads[0], product.inputs[1]) if loads[0] is not None else (loads[1], product.inputs[0])
-    weights = reader.op(rest, Kind.DIV) if inside else last
-    if value is None or weights is None:
-        return None
-    kept = weights.inputs[0] if inside else rest
-    name, mask = reader.masked(kept)
-    exp, total = reader.op(name, Kind.EXP), reader.op(weights.inputs[1], Kind.SUM)
-    if exp is None or total is None or total.inputs != (kept,) or total.over != product.over:
-        return None
-    inner, scale = reader.scaled(exp.inputs[0])
-    logits = reader.op(inner, Kind.DOT)
-    query, key = (reader.loaded(name) for name in logits.inputs) if logits is not None else (None, None)
-    if logits is None or query is None or key is None or len(reader.met) != len(block.ops):
-        return None
-    if not {*total.over} <= {*key[0].axes}:  # a product's operands have no order
-        query, key = key, query
-    return _Attention(
-        query[0],
-        key[0],
-        block.tensor(value.tensor),
-        block.tensor(stores[0].tensor),
-        scale * query[1] * key[1],
-        frozenset(logits.over),
-        frozenset(logits.axes),
-        frozenset(total.over),
-        mask,
-    )
+"""Elements of a head up to which PyTorch has a fused kernel."""
+_STEP = 16
+"""Elements that a mask's rows are multiples of; of others PyTorch makes a copy with longer rows."""
+_Groups = tuple[Sequence[str], ...]
+"""Axes of two dimensions of matrices, of rows, and of columns."""
 
 
 def match(block: BlockGraph) -> LibraryCall | None:
-    found = _attention(block)
+    found = attention_of(block)
     if found is None or not 0 < found.scale < inf:
         return None
     query, key, value, out, sizes = found.query, found.key, found.value, found.out, block.sizes
-    if len({tensor.dtype for tensor in (query, key, value, out)}) > 1 or out.dtype not in NARROW:
+    if len({tensor.dtype for tensor in (query, key, value, out)}) > 1 or out.dtype not in COMPUTED:
         return None
     if any(tensor.windows for tensor in (query, key, value)) or out.strides != contiguous_strides(out.dims, sizes):
+        return None
+    if found.read is not None and not _takes(found):
         return None
     q, k, v = set(query.axes), set(key.axes), set(value.axes)
     batch = [axis for axis in out.axes if axis in q & k & v and axis in found.logits - found.keys]
@@ -148,26 +52,42 @@ def match(block: BlockGraph) -> LibraryCall | None:
         return None
     if k != {*batch, *keys, *depth} or v != {*batch, *keys, *columns}:
         return None
-    grouped: list[str] = []
-    if found.mask is not None:
-        own = found.mask.rows
-        if not _is_causal(found.mask, keys, sizes) or tuple(rows[len(rows) - len(own) :]) != own:
-            return None
-        grouped, rows = rows[: len(rows) - len(own)], [*own]
-    for at in range(max(len(batch), 1) - 1, -1, -1):  # two dimensions, whichever have one distance each
-        heads, more = (batch[:at], batch[at:]), (batch[:at], [*batch[at:], *grouped])
-        operands = [
-            view_of(tensor, [*of], sizes)
-            for tensor, of in (
-                (query, (*more, rows, depth)), (key, (*heads, keys, depth)), (value, (*heads, keys, columns))
-            )
-        ]  # fmt: skip
-        views = tuple(view for view in operands if view is not None and view.strides[-1] == 1)
-        if len(views) == len(operands):
-            shape = tuple(prod(sizes[axis] for axis in axes) for axes in (*more, rows, columns))
-            options = (*(("is_causal=True",) if found.mask else ()), *(("enable_gqa=True",) if grouped else ()))
-            return _call(views, View(out, shape, dense(shape), out.shape(sizes)), found.scale, options)
+    for heads, grouped, own in _arrangements(found, batch, rows):
+        if found.places is not None and (own != [*found.places.rows] or not _is_causal(found.places, keys, sizes)):
+            continue
+        more = (heads[0], [*heads[1], *grouped])
+        of = ((query, (*more, own, depth)), (key, (*heads, keys, depth)), (value, (*heads, keys, columns)))
+        views = [view_of(tensor, groups, sizes) for tensor, groups in of]
+        operands = tuple(view for view in views if view is not None and view.strides[-1] == 1)
+        if len(operands) < len(of):
+            continue
+        shape = tuple(prod(sizes[axis] for axis in axes) for axes in (*more, own, columns))
+        result = View(out, shape, dense(shape), out.shape(sizes))
+        if found.read is None:
+            return _call(found, operands, result, None, bool(grouped))
+        mask = _mask(found.read.tensor, (*more, own, keys), sizes)
+        if mask is not None:
+            return _call(found, operands, result, mask, bool(grouped))
     return None
+
+
+def _takes(found: Attention) -> bool:
+    """Does PyTorch take the mask?"""
+    assert found.read is not None
+    mask = found.read.tensor
+    return not mask.windows and mask.dtype == (found.out.dtype if found.read.is_added else "bool")
+
+
+def _arrangements(
+    found: Attention, batch: list[str], rows: list[str]
+) -> Iterator[tuple[tuple[list[str], list[str]], list[str], list[str]]]:
+    """Two dimensions of batch axes, whichever have one distance each; of the axes of rows those that are heads; and
+    those that are rows."""
+    is_masked = found.read is not None or found.places is not None
+    parts = [*range(max(len(batch), 1) - 1, -1, -1), *([len(batch)] if found.read is not None else [])]
+    for cut in range(max(len(rows), 1) if is_masked else 1):
+        for at in parts:
+            yield (batch[:at], batch[at:]), rows[:cut], rows[cut:]
 
 
 def _is_causal(mask: Op, keys: Sequence[str], sizes: Sizes) -> bool:
@@ -176,26 +96,59 @@ def _is_causal(mask: Op, keys: Sequence[str], sizes: Sizes) -> bool:
     return rows == columns and mask.value == 0 and mask.columns == tuple(keys)
 
 
-def _call(operands: tuple[View, ...], out: View, scale: float, options: tuple[str, ...]) -> LibraryCall:
-    """options: that there is a mask, and groups"""
+def _mask(mask: Tensor, groups: _Groups, sizes: Sizes) -> View | None:
+    """As it is given to the call, which repeats it along dimensions that it lacks. None where it has a part of one, or
+    is the same for all keys."""
+    found: list[list[str]] = []
+    for group in groups:
+        axes = [axis for axis in group if sizes[axis] > 1]
+        found.append([axis for axis in axes if axis in mask.axes])
+        if found[-1] not in ([], axes):
+            return None
+    view = view_of(mask, found, sizes) if found[-1] else None
+    if view is None or view.strides[-1] != 1:
+        return None
+    # A matrix is taken as well; cuDNN takes no mask of three dimensions.
+    is_plain = len(view.own_shape) == 2 and view.shape == (1, 1, *view.own_shape)
+    return View.whole(mask, sizes) if is_plain else view
+
+
+def _call(found: Attention, operands: tuple[View, ...], out: View, mask: View | None, is_grouped: bool) -> LibraryCall:
     (*heads, rows, depth), (*_, keys, columns) = operands[0].shape, operands[2].shape
-    matrices = prod(heads)
-    moved = held_bytes((*operands, out))
-    if depth != columns or depth % 8 or depth > _HEAD:  # not fused: logits and weights are written and read
-        moved += 4 * matrices * rows * keys * ITEMSIZE[out.tensor.dtype]
+    dtype, matrices = out.tensor.dtype, prod(heads)
+    given = (*operands, *([mask] if mask is not None else []))
+    moved = held_bytes((*given, out))
+    copied = 0 if operands[0].is_dense else prod(out.shape)  # the result lies as the query does
+    is_causal = found.places is not None
+    if not _is_fused(dtype, depth, columns, mask is not None, is_grouped):  # logits and weights are written and read
+        moved += 4 * matrices * rows * keys * ITEMSIZE[dtype]
+    elif mask is not None and keys % _STEP:
+        copied += matrices * rows * keys
+    options = ("is_causal=True",) if is_causal else ()
     return LibraryCall(
         "torch.nn.functional.scaled_dot_product_attention",
-        operands,
+        given,
         out,
         (Product(matrices, rows, keys, depth), Product(matrices, rows, columns, keys)),
         moved,
-        arguments=(f"scale={scale!r}", *options),
+        arguments=(f"scale={found.scale!r}", *options, *(("enable_gqa=True",) if is_grouped else ())),
         allocates=True,
         has_softmax=True,
-        is_causal=bool(options),
-        is_particular=bool(options),
-        copied=0 if operands[0].is_dense else prod(out.shape),  # the result lies as the query does
+        is_causal=is_causal,
+        is_particular=is_causal or is_grouped,
+        fuses=found.read is not None and not found.read.is_said,
+        copied=copied,
+        keywords=("", "", "attn_mask") if mask is not None else (),
+        truths=prod(mask.shape) if mask is not None and mask.tensor.dtype == "bool" else 0,
     )
+
+
+def _is_fused(dtype: str, depth: int, columns: int, is_masked: bool, is_grouped: bool) -> bool:
+    """By the memory-efficient kernel, which takes masks and float32; without them in 16 bits by flash attention."""
+    if dtype in NARROW and not is_masked:
+        return depth == columns and not depth % 8 and depth <= _HEAD
+    # In groups, masks are taken by cuDNN, which has no float32.
+    return not depth % 8 and not columns % 8 and (dtype in NARROW or not is_grouped)
 
 
 KERNEL = PredefinedKernel(match)

@@ -24,7 +24,7 @@ def orders(program: TensorProgram, op: Op) -> Orders:
 
 def match(block: BlockGraph) -> LibraryCall | None:
     product = lone_product(block)
-    found = of_product(product, transposed=True) if product is not None else None
+    found = of_product(product, transposed=True) if product is not None and product.is_plain else None
     steps = _steps(found, block.sizes) if found is not None else None
     if product is None or found is None or steps is None:
         return None
