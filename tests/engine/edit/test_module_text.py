@@ -95,13 +95,18 @@ def test_conditions_are_joined_as_they_are_meant(maker, source, part):
     )
     assert [argument.arg for argument in fits.args.args] == ["self", "x", "torch_2"]
     (tried,) = fits.body
-    (known,) = [line for line in tried.body if isinstance(line, ast.If)]
+    known, refused, differs = [line for line in tried.body if isinstance(line, ast.If)]
+    asked = "_gated_differs(self, x, torch_2) and (not _gated_others(self, x, torch_2))"
+    assert ast.unparse(differs.test) == f"not _dynamo() and {asked}"
+    assert ast.unparse(refused.test) == "not _dynamo() and _gated_refused(self, x, torch_2)"
     assert ast.unparse(known.test) == "not _dynamo() and _gated_known(self, x, torch_2)"
     assert "(self.b or len(torch_2) == 2)" in ast.unparse(known.body[-1])
-    tried.body.remove(known)
+    tried.body = tried.body[3:]
     bound = ["a = self.a", "a_own = a.__dict__"]  # what two conditions read is read once
     assert [ast.unparse(line) for line in tried.body[:-1]] == bound
-    assert [ast.unparse(value) for value in tried.body[-1].value.values] == [
+    holds, refuse = tried.body[-1].value.values
+    assert ast.unparse(refuse) == "_learn_no('gated', _gated_others, self, x, torch_2)"
+    assert [ast.unparse(value) for value in holds.values] == [
         "_same_code('gated', type(a))",
         "not (a_own['_forward_hooks'] or a_own['_forward_pre_hooks'])",
         "not (a_own['_backward_hooks'] or a_own['_backward_pre_hooks'])",

@@ -1,4 +1,4 @@
-"""Code that one run executes in several ways: the region is of the way that is executed most."""
+"""Code that one run executes in several ways: a region for each that has weights, or a resolution, of its own."""
 
 from __future__ import annotations
 
@@ -34,15 +34,43 @@ BLOCKS = """
     """
 
 
-def test_of_blocks_of_several_widths_that_which_is_executed_most(regions: Regions) -> None:
-    for last in ("True", "False"):
-        region = only([one for one in regions(BLOCKS.replace("LAST", last)) if one.function == "Block.forward"])
-        assert (region.times, region.values[region.live_ins[0].value].shape[-1]) == (3, 8)
-        assert region.text.endswith("y = y + x")
-        assert "Tensor.add" in targets(region)
+def test_blocks_of_several_widths_have_a_region_each(regions: Regions) -> None:
+    found = [region for region in regions(BLOCKS.replace("LAST", "True")) if region.function == "Block.forward"]
+    widths = [(region.times, region.values[region.live_ins[0].value].shape[-1]) for region in found]
+    assert widths == [(3, 8), (1, 16)]
+    assert found[0].range == found[1].range
+    assert targets(found[0]) == targets(found[1])
 
 
-def test_what_grows_from_step_to_step_has_one_region(regions: Regions) -> None:
+def test_they_have_one_place(regions: Regions) -> None:
+    """A block that adds no residual is alone done before the branch. Its region is cut as those of the others."""
+    found = [region for region in regions(BLOCKS.replace("LAST", "False")) if region.function == "Block.forward"]
+    assert {(region.range, region.unit) for region in found} == {(found[0].range, "statements")}
+    assert found[0].text.endswith("y = y + x")
+    assert [(region.times, "Tensor.add" in targets(region)) for region in found] == [(3, True), (1, False)]
+    guards = [guard for region in found for guard in region.guards if "self.residual" in guard]
+    assert guards == ["self.residual is True", "self.residual is False"]
+
+
+def test_a_head_at_several_resolutions(regions: Regions) -> None:
+    found = regions("""
+        log = []
+
+        def head(x, w):
+            y = F.silu(x @ w) @ w
+            log.append(y)
+            return y
+
+        # mugraph: a=f32[64, 8], w=f32[8, 8]
+        def f(a, w):
+            return [head(a[: 64 >> at], w) for at in range(4)]
+        """)
+    rows = [region.values[region.live_ins[0].value].shape[0] for region in found if region.function == "head"]
+    assert rows == [64, 32, 16, 8]
+
+
+def test_what_grows_from_step_to_step_has_no_region_for_each(regions: Regions) -> None:
+    """One reads the argument itself, and the first of the others stands for them."""
     found = regions("""
         log = []
 
@@ -55,7 +83,7 @@ def test_what_grows_from_step_to_step_has_one_region(regions: Regions) -> None:
                 cache = torch.cat((cache, x))
             return y
         """)
-    assert [region.values[region.live_ins[0].value].shape for region in found] == [(1, 8)]
+    assert [region.values[region.live_ins[0].value].shape for region in found] == [(1, 8), (2, 8)]
 
 
 def test_a_number_that_a_caller_counts_makes_no_way(regions: Regions) -> None:

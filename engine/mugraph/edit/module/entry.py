@@ -40,11 +40,22 @@ def modules_fit(plan: RegionPlan) -> str:
     return f"_{plan.name}_modules_fit"
 
 
+def _others(plan: RegionPlan) -> str:
+    """Name of the test of what is asked at every call, of all that the region's test remembers as well."""
+    return f"_{plan.name}_others"
+
+
 def entry_names(plan: RegionPlan) -> tuple[str, ...]:
     """Every name the region's functions bind in the kernel module."""
     own = (plan.name, f"{plan.name}_fits", f"_{plan.name}_fits", f"_{plan.name}_reference")
-    own += (f"_{plan.name}_known", f"_{plan.name}_done", f"_{plan.name}_given", f"_{plan.name}_run")
-    return tuple(dict.fromkeys((*own, on_tensors(plan), tensors_fit(plan), modules_fit(plan))))
+    own += (
+        f"_{plan.name}_known",
+        f"_{plan.name}_refused",
+        f"_{plan.name}_done",
+        f"_{plan.name}_given",
+        f"_{plan.name}_run",
+    )
+    return tuple(dict.fromkeys((*own, _others(plan), on_tensors(plan), tensors_fit(plan), modules_fit(plan))))
 
 
 def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozenset[str]) -> str:
@@ -64,9 +75,15 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     parameters = [f"{new}: {'torch.Tensor' if old in tensors else 'Any'}" for old, new in renamed.items()]
     given = [*renamed.values(), *read.items]
     known = call("if not _dynamo() and ", f"_{plan.name}_known", given, ":") if lasts else []
+    others: list[str] = []
     if lasts:
         bound, also = hoisted(looked_up(plan, read.things, guards), Scope({*module_names, *renamed.values()}))
-        known += [f"    {line}" for line in (*bound, f"return {' and '.join(map(_bracketed, also)) or True}")]
+        others = [*bound, f"return {' and '.join(map(_bracketed, also)) or True}"]
+        known += [f"    {line}" for line in others]
+        tests += [*call("def ", _others(plan), given, ":", width=110), *(f"    {line}" for line in others), "", ""]
+        refused = call("if not _dynamo() and ", f"_{plan.name}_refused", given, ":")
+        differs = [f"_{plan.name}_differs({', '.join(given)})", f"not {_others(plan)}({', '.join(given)})"]
+        known += [*refused, "    return False", f"if not _dynamo() and {' and '.join(differs)}:", "    return False"]
     if read.own:
         guards = [*none_of([f"{name!r} in self.__dict__" for name in read.own], 3), *guards]
     together = f"f({', '.join(read.modules)})"
@@ -82,6 +99,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
     lines += [f"and {_bracketed(check)}" for check in checks]
     lines += call("and ", tensors_fit(plan), _arguments_of(last), width=100)
     lines += call("and ", "_learn", [repr(plan.name), *given], width=100) if lasts else []
+    after = call(") or ", "_learn_no", [repr(plan.name), _others(plan), *given], width=100) if lasts else [")"]
     test = [
         "try:",
         *(f"    {line}" for line in known),
@@ -89,7 +107,7 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
         *(f"    {line}" for line in bindings),
         "    return (",
         *(f"        {line}" for line in lines),
-        "    )",
+        *(f"    {line}" for line in after),
         "except Exception:  # something is not there any more, or answers in its own way: the original says so",
         "    return False",
     ]

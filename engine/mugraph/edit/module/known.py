@@ -141,18 +141,25 @@ def _forgets(region: str, key: int) -> Callable[[object], None]:
     return forget
 
 
-def _found(path: _Path, given: tuple[Any, ...], dicts: dict[int, dict[Any, Any]], passed: dict[int, Any]) -> Any:
-    """What a path leads to; adds what it leads through: objects, and the dictionaries that hold what they have."""
+def _found(
+    path: _Path,
+    given: tuple[Any, ...],
+    dicts: dict[int, dict[Any, Any]],
+    passed: dict[int, Any],
+    as_attributes: bool = True,
+) -> Any:
+    """What a path leads to; adds what it leads through: objects, and the dictionaries that hold what they have.
+    as_attributes: where an attribute is not what a dictionary holds, there is nothing to know"""
     thing = given[path.argument]
     for step, is_index in path.steps:
         _pass(thing, dicts, passed)
         if is_index:
-            assert type(thing) in _CONTAINERS
+            assert any([issubclass(type(thing), one) and _ITEMS(type(thing)) == _ITEMS(one) for one in _CONTAINERS])
             held, name = vars(thing)["_modules"], next(key for key, one in thing._modules.items() if one is thing[step])
         else:
             held = next(part for place in _PLACES if step in (part := vars(thing).get(place) or {}))
             name = step
-            assert getattr(thing, name) is held[name]
+            assert not as_attributes or getattr(thing, name) is held[name]
         dicts[id(held)] = held
         thing = held[name]
     if not isinstance(thing, torch.Tensor):
@@ -162,6 +169,7 @@ def _found(path: _Path, given: tuple[Any, ...], dicts: dict[int, dict[Any, Any]]
 
 _PLACES = "_modules", "_parameters", "_buffers"
 _CONTAINERS = torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict
+_ITEMS = attrgetter("__getitem__", "__getattribute__", "__getattr__")  # of one's own class, as of PyTorch's
 
 
 def _pass(thing: Any, dicts: dict[int, dict[Any, Any]], passed: dict[int, Any]) -> None:

@@ -22,6 +22,7 @@ from mugraph.edit.module.meeting import MEETING
 from mugraph.edit.module.native import NATIVE
 from mugraph.edit.module.parts import IMPORTS, MACHINERY
 from mugraph.edit.module.prepared import PREPARED
+from mugraph.edit.module.refusals import REFUSALS
 from mugraph.edit.module.seal import SEAL
 from mugraph.edit.module.sizes import KNOWN_TO_FIT
 from mugraph.edit.module.steps import STEPS
@@ -40,7 +41,7 @@ It says whether a kernel may run here, and compares kernels with PyTorch. Where 
 
 def _parts() -> str:
     places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, PREPARED, BETWEEN, STEPS
-    parts = *places, SEAL, GUARDS, MEETING, CLOCK, NATIVE, KNOWN, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
+    parts = *places, SEAL, GUARDS, MEETING, CLOCK, NATIVE, KNOWN, REFUSALS, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
     return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)
 
 

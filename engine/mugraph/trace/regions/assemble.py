@@ -30,14 +30,15 @@ from mugraph.trace.syntax.nodes import Function
 
 @dataclass(frozen=True)
 class Assembled:
-    """numbers: the tape's value number -> the region's. conditions: become the region's guards in the end. others:
-    units in which the same was done"""
+    """numbers: the tape's value number -> the region's. conditions: become the region's guards in the end. kept: the
+    tensors it reads that were there before the run, as weights. others: units in which the same was done"""
 
     region: Region
     conditions: Conditions
     unit: Unit
     scope: Scope
     numbers: Mapping[int, int]
+    kept: frozenset[int] = frozenset()
     others: list[Unit] = field(default_factory=list[Unit])
 
     @property
@@ -126,7 +127,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         called=tuple(sorted(inside.called)),
         left_none=left_none(scope, unit),
     )
-    return Assembled(region, conditions, unit, scope, new)
+    return Assembled(region, conditions, unit, scope, new, frozenset(consumed.keys() - scope.computed))
 
 
 def _region(

@@ -75,7 +75,11 @@ def with_ranges(
     ranges:    those of the functions that were run
     decisions: of functions that were run with a range; None where they do the same at all sizes
     called:    of functions that were run with a range, with what
+
+    Of code that is executed in several ways (partition.py), only the first has a region: which way is which at other
+    sizes is not known.
     """
+    largest = [region for region in largest if region is _same_place(region, largest)]
     found = [_of_samples(region, samples, taken, ranges) for region in largest]
     return [_with_arguments(_undecided(region, decisions), called) for region in found]
 

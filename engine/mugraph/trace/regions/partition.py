@@ -19,7 +19,7 @@ from mugraph.trace.regions.executions import Execution, Item, execution_of
 from mugraph.trace.regions.one_place import in_one_place
 from mugraph.trace.regions.replacement_unit import Offence, Refused, Unit, line_of
 from mugraph.trace.regions.scope import Scope
-from mugraph.trace.regions.ways import Found, add, most_executed, overlap
+from mugraph.trace.regions.ways import Found, add, overlap, searched
 from mugraph.trace.run.tape import Activation, Event, Happening, Made, Record
 from mugraph.trace.syntax.nodes import number_of
 from mugraph.trace.syntax.statements import SCOPES, in_own_scope, leaves_block, tensors_of
@@ -64,7 +64,7 @@ class Partition:
     def kept(self) -> tuple[Assembled, ...]:
         """In the order of the source, none overlapping another that was found before it. What was found in a function
         that was run for its own sake comes before what was found where another called it. Of code that was executed in
-        several ways, as a block of several widths, it is the one that was executed most."""
+        several ways, as a block of several widths, there is one for each of those that were executed most."""
         kept: list[Assembled] = []
         all_found = {key: list(ways) for key, ways in self._own.items()}
         for key, ways in self._found.items():
@@ -72,9 +72,9 @@ class Partition:
         for (_, here), ways in all_found.items():
             if any(overlap(here, one.region.range) for one in kept):
                 continue
-            way = most_executed(ways)
-            region = replace(way.region, guards=as_expressions(way.conditions), times=way.times)
-            kept.append(replace(way, region=region))
+            for way in searched(ways):
+                region = replace(way.region, guards=as_expressions(way.conditions), times=way.times)
+                kept.append(replace(way, region=region))
         return tuple(sorted(kept, key=lambda found: found.region.range.start))
 
     def left(self) -> Mapping[int, Refused]:

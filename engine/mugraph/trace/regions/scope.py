@@ -15,7 +15,7 @@ from mugraph.trace.regions.executions import Item
 from mugraph.trace.regions.replacement_unit import Unit
 from mugraph.trace.regions.user_code import UserCode
 from mugraph.trace.run.constants import Constants
-from mugraph.trace.run.tape import Activation, Event, File, Loaded, Made, Tape
+from mugraph.trace.run.tape import Activation, Event, File, Loaded, Made, Record, Tape
 from mugraph.trace.run.values import Values
 from mugraph.trace.syntax.nodes import Function, number_of
 
@@ -40,6 +40,11 @@ class Scope:
     @cached_property
     def user_code(self) -> UserCode:
         return UserCode(self.files)
+
+    @cached_property
+    def computed(self) -> frozenset[int]:
+        """The values that calls of the run have made."""
+        return frozenset(n for event in self.tape.events if isinstance(event, Record) for n in event.outputs)
 
     def info(self, number: int, lasts: bool | None) -> TensorInfo:
         """What is known of a value.

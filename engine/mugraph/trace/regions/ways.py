@@ -1,11 +1,12 @@
 """The ways in which one piece of code was executed: what is made of each, those that did the same as one.
 
-The way that was executed most has a region. With a kernel for each most answers of guards are no, and each takes 30 to
-200 microseconds of the host (H200, 27 November 2026).
+Blocks of several widths are ways, and so are a head's calls at several resolutions. Steps of a loop are none: not those
+that differ in a number that the loop counts, nor those of tensors that grow from step to step.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,6 +17,12 @@ from mugraph.trace.regions.conditions import merge
 
 Found = dict[tuple[str, Range], list[Assembled]]
 """By function and place: for each way in which the code was executed, what is made of it."""
+
+
+MOST = 16
+"""Of one piece of code: each is searched by itself, and its guard is asked after those before it said no."""
+_RESOLUTIONS = 5
+"""Ways with the same weights. Where there are more, a tensor grows: the first stands for them."""
 
 
 def overlap(one: Range, other: Range) -> bool:
@@ -31,13 +38,31 @@ def add(found: Found, key: tuple[str, Range], *new: Assembled) -> None:
             if like == other.region:
                 ways[at] = _merged(known, other)
                 break
+            if _is_another_step(known, other):
+                break
         else:
             ways.append(other)
 
 
-def most_executed(ways: Sequence[Assembled]) -> Assembled:
-    """The first of them where there are several."""
-    return max(ways, key=lambda way: way.times)
+def searched(ways: Sequence[Assembled]) -> list[Assembled]:
+    """Those that are worth a search of their own: of all ways of one place those that were executed most, in their
+    order."""
+    with_weights = Counter(way.kept for way in ways)
+    grows = {kept for kept, count in with_weights.items() if count > _RESOLUTIONS}
+    first = {kept: next(way for way in ways if way.kept == kept) for kept in grows}
+    left = [way for way in ways if way.kept not in grows or way is first[way.kept]]
+    most = sorted(range(len(left)), key=lambda number: -left[number].times)[:MOST]
+    return [left[number] for number in sorted(most)]
+
+
+def _is_another_step(one: Assembled, other: Assembled) -> bool:
+    """Whether they differ in nothing but numbers, one of which is a variable's: that of a loop, or of its caller's."""
+    if [call.target for call in one.region.calls] != [call.target for call in other.region.calls]:
+        return False
+    if one.region.values != other.region.values:
+        return False
+    names = [name for name in one.conditions.keys() & other.conditions.keys() if name.isidentifier()]
+    return any(one.conditions[name] != other.conditions[name] for name in names)
 
 
 def _merged(known: Assembled, other: Assembled) -> Assembled:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import CodeType, FunctionType
@@ -18,6 +19,8 @@ from .names import Names
 _Function = ast.FunctionDef
 _DEEPEST = 12
 _RUNTIME = "mugraph_runtime_"
+_OF_REFUSALS = re.compile(r"_learn_no|_\w+_(?:refused|differs)")
+"""What remembers, in a guard, that it has said no: that is not why."""
 _T = TypeVar("_T")
 
 
@@ -244,6 +247,8 @@ class Guards:
                 return _End(not came.value, came.why)
             case ast.IfExp(test, then, orelse):
                 return self._judged(then if self._judged(test, frame).value else orelse, frame)
+            case ast.Call(ast.Name(name)) if _OF_REFUSALS.fullmatch(name):
+                return _End(False, None)
             case ast.Call(ast.Name(name), given, keywords) if text := self._text_of(frame.values.get(name)):
                 if len(frame.asked) < _DEEPEST and all(one.arg for one in keywords):
                     return self._descended(node, text, given, keywords, frame)
@@ -263,7 +268,9 @@ class Guards:
                 return came
             if came.why is not None:
                 others.append(came.why)
-        return _End(came.value, replace(others[-1], beside=tuple(others[:-1]))) if others else came
+        if len(others) > 1:
+            return _End(came.value, replace(others[-1], beside=tuple(others[:-1])))
+        return _End(came.value, others[0]) if others else came
 
     def _text_of(self, function: object) -> _Function | None:
         """The text of a guard function; None for what is none, and for what was put in the place of one."""
