@@ -2,8 +2,8 @@
 1024. (Marlin and FasterTransformer unpack weights of four bits so: Kim et al., "Who Says Elephants Can't Run", 2022,
 section 3.3.)
 
-It takes an operation on bits, and one of two numbers in float16, where a conversion goes through a unit that does a
-quarter as many. Measured on an H200, linear of 4,096 to 14,336, the products' operands made so and converted, µs: 8
+It takes an operation on bits, and half of one in float16 (of two numbers at once), in place of a conversion of each.
+Measured on an H200, linear of 4,096 to 14,336, the products' operands made so and converted, µs: 8
 rows by int8 23.7 and 28.1, by halves of bytes 25.2 and 32.3 (without the kernel that adds up two parts); 64 rows by
 int8 37.2 and 39.9. One row, which is multiplied and summed in float32, gains nothing: 21.6 and 18.8.
 """
