@@ -32,5 +32,6 @@ BIT_AND = Kind(
     instructions=2,
     test_cost=4.0,
     triton="tl.cast(tl.cast({0}, tl.int32) & tl.cast({1}, tl.int32), tl.float32)",
+    of_byte="{0} & {1}",
     constant="mask",
 )

@@ -165,6 +165,8 @@ class Kind(metaclass=_Kinds):
     negated:   text before an operand if the other one is -1
     inverted:  text before a second operand of fewer dimensions that inverts it; the first is multiplied by that. So an
                inverse is computed once for all elements that share it
+    of_byte:   of an operator on a whole number and a constant, the text by which it is one on bytes, and its result a
+               byte, where these are uint8 and a whole number of eight bits
     constant:  what a constant operand is called there that has no name of its own: "scale", "limit", "offset"
     """
 
@@ -205,6 +207,7 @@ class Kind(metaclass=_Kinds):
         triton: str = "",
         negated: str = "",
         inverted: str = "",
+        of_byte: str = "",
         constant: str = "offset",
     ) -> None:
         if name in _KINDS:
@@ -225,6 +228,7 @@ class Kind(metaclass=_Kinds):
         self.of_places = self.is_leaf and "rows" in self.fields
         self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
         self.triton, self.negated, self.inverted, self.constant = triton, negated, inverted, constant
+        self.of_byte = of_byte
         self.reduces, self.contracts = role is Role.REDUCING, bool(terms)
         self.repeats = accumulator is None or bool(accumulator.repeated)
         self.adds = self.reduces and self.repeats

@@ -64,14 +64,15 @@ class _Writing:
         self._products = _sums_of_products(program)
 
     def found(self, name: str) -> Mapping[str, _Linear] | None:
-        """Of a sum of products: what is many, and what each of it is multiplied by, which is fewer; None where it is
-        no such sum, or would become no shorter."""
+        """Of a sum of products without rows: what is many, and what each of it is multiplied by, which is fewer; None
+        where it is no such sum, or would become no shorter."""
         products = self._products.get(name, ())
         found: dict[str, dict[str, float]] = {}
         fewer: set[tuple[str, ...]] = set()
         for product in products:
-            many, few = sorted(product.inputs, key=lambda one: -self._elements(one))
-            if self._elements(few) >= self._elements(many):
+            many = self._many(product)
+            few = product.inputs[0] if many == product.inputs[1] else product.inputs[1]
+            if self._elements(few) >= self._elements(many) or self._has_rows(few, many):
                 return None
             fewer.add(self._old[few].axes)
             for value, factor in self._linear(many).items():
@@ -92,9 +93,11 @@ class _Writing:
         assert accumulator is not None
         assert terms is not None
         in_loop = [(value, by) for value, by in found.items() if self._varies(value, product)]
-        parts = [
-            self._new(root, "of", product, (value, self._sum(root, product, by)), product.over) for value, by in in_loop
-        ]
+        is_left = self._many(product) == product.inputs[0]
+        parts: list[str] = []
+        for value, by in in_loop:
+            pair = (value, self._sum(root, product, by))
+            parts.append(self._new(root, "of", product, pair if is_left else pair[::-1], product.over))
         summing = replace(product, kind=kind_named(accumulator.kind), tf32="")
         multiplying = replace(product, kind=terms, tf32="")
         totals: dict[str, str] = {}
@@ -151,6 +154,15 @@ class _Writing:
         """Along the axes that the product sums over? None: along some of them."""
         along = {*product.over} & {*(() if value == _ONE else self._old[value].axes)}
         return None if along and along != {*product.over} else bool(along)
+
+    def _has_rows(self, few: str, many: str) -> bool:
+        """Are they more than one for the same of the many? A product of matrices takes them in the program's type then,
+        and float16 has too few bits for a sixteenth of its least numbers."""
+        return any(self._sizes[axis] > 1 for axis in {*self._old[few].axes} - {*self._old[many].axes})
+
+    def _many(self, product: Op) -> str:
+        """The operand that has more elements."""
+        return max(product.inputs, key=self._elements)
 
     def _elements(self, name: str) -> int:
         return prod(self._sizes[axis] for axis in self._old[name].axes)

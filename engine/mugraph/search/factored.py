@@ -77,9 +77,9 @@ class _Rewriting:
                     fewer = self._elements(axes - {*within}) <= self._elements(multiplied.axes)
                     if fewer and axes.issuperset({*within, *groups}):
                         name = take(numbered(f"{op.name}_groups"), self._taken)
-                        sums = replace(
-                            op, name=name, inputs=(rest, other), axes=tuple(sorted(axes - {*within})), over=within
-                        )
+                        # In the order that they have: it says which of them is the left operand.
+                        inputs = (rest, other) if product == op.inputs[0] else (other, rest)
+                        sums = replace(op, name=name, inputs=inputs, axes=tuple(sorted(axes - {*within})), over=within)
                         self.ops[name] = sums
                         by = op if groups else replace(op, kind=op.kind.terms, tf32="")
                         self.ops[op.name] = replace(by, inputs=(name, factor), over=groups)

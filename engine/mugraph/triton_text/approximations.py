@@ -10,11 +10,17 @@ from functools import cache
 from itertools import zip_longest
 from typing import cast
 
+from mugraph.ir.dtypes import READ
+from mugraph.ir.mantissa import OF_BYTES, of_bits
 from mugraph.ir.tf32 import ROUNDED
 from mugraph.kinds import Kind
 from mugraph.ops.functions.unary import UNARY
 
 TO_TF32 = "mugraph.to_tf32"
+NUMBERS_OF = {f"mugraph.numbers_of_{READ[dtype].torch}": READ[dtype].torch for dtype in OF_BYTES}
+"""Functions that make float16 numbers of bytes by their bits -> the type that these bytes have to have."""
+ON_BYTES = {f"mugraph.{kind.name}_of_uint8": kind for kind in Kind if kind.of_byte}
+"""Functions that make them of what an operator gives on bytes -> that operator."""
 _ARGUMENT = "__argument_{}__"
 _ARGUMENTS = {_ARGUMENT.format(number): number for number in range(2)}
 
@@ -40,8 +46,12 @@ def _matched(node: ast.Call) -> tuple[str, list[ast.expr]] | None:
 
 @cache
 def _templates() -> dict[str, ast.expr]:
-    """By the name of the function: a rounding, tanh, and the kinds whose text is a choice."""
-    texts = {TO_TF32: ROUNDED.replace("{x}", _ARGUMENT.format(0))}
+    """By the name of the function: a rounding, numbers of bytes, tanh, and the kinds whose text is a choice."""
+    first, second = (_ARGUMENT.format(number) for number in range(2))
+    texts = {TO_TF32: ROUNDED.replace("{x}", first)}
+    for name, kind in ON_BYTES.items():  # before bytes, which may be any expression
+        texts[name] = of_bits(kind.of_byte.format(first, second))
+    texts |= dict(zip(NUMBERS_OF, (text.replace("{x}", first) for text in OF_BYTES.values()), strict=True))
     texts |= {"tl.tanh": UNARY["tanh"].triton.replace("{x}", _ARGUMENT.format(0))}
     for kind in Kind:
         if kind.opaque is not None and kind.triton.startswith(("tl.where(", "tl.cast(")):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.kinds import Kind as Kinds
-from mugraph.triton_text.approximations import TO_TF32
+from mugraph.triton_text.approximations import NUMBERS_OF, ON_BYTES, TO_TF32
 from mugraph.triton_text.ints import Ints, Shape
 from mugraph.triton_text.reals import LN_2, Real
 from mugraph.triton_text.reductions import Function, cumsum, dot, extreme, kind_of, summed
@@ -310,6 +310,33 @@ def _to_tf32(of: Arithmetic, x: Any) -> Floats:
     return of.to_tf32(of.floats(x))
 
 
+def _numbers_of(kind: str) -> Function:
+    """The numbers that bytes are, all of which float16 has. kind: the type that they have to have"""
+
+    def function(of: Arithmetic, x: Any, **_: Any) -> Floats:
+        tile = _read_as(of, x, kind)
+        return Floats(tile.shape, "float16", tile.real)
+
+    return function
+
+
+def _on_bytes(kind: Kinds) -> Function:
+    def function(of: Arithmetic, x: Any, constant: Any, **_: Any) -> Floats:
+        if not isinstance(constant, int) or not 0 <= constant <= 0xFF:
+            raise Unreadable("a number of eight bits is wanted beside what is read as bytes")
+        found = _opaque(kind)(of, _read_as(of, x, "uint8"), constant)
+        return Floats(found.shape, "float16", found.real)
+
+    return function
+
+
+def _read_as(of: Arithmetic, x: Any, kind: str) -> Floats:
+    tile = of.tile(x)
+    if not isinstance(tile, Floats) or tile.kind != kind:
+        raise Unreadable(f"numbers are made of the bits of what is no {kind}")
+    return tile
+
+
 def _same(of: Arithmetic, x: Any, *_: Any, **__: Any) -> Any:
     return x
 
@@ -374,6 +401,8 @@ FUNCTIONS: Mapping[str, Function] = {
     "tl.device_assert": _nothing,
     "tl.static_assert": static_assert,
     TO_TF32: _to_tf32,
+    **{name: _numbers_of(kind) for name, kind in NUMBERS_OF.items()},
+    **{name: _on_bytes(kind) for name, kind in ON_BYTES.items()},
     **{f"mugraph.{kind.name}": _opaque(kind) for kind in Kinds if kind.opaque is not None},
     **{f"tl.{name}": _named_function(name) for name in ("sigmoid", "tanh", "erf", "sin", "cos", "floor", "ceil")},
     **{f"libdevice.{name}": _named_function(name) for name in ("tanh", "erf", "sin", "cos", "log1p", "floor", "ceil")},

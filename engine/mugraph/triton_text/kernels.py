@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.kinds import Kind as Kinds
+from mugraph.triton_text.approximations import NUMBERS_OF, ON_BYTES
 from mugraph.triton_text.bits import BitArithmetic, Bits
 from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed, permute
 from mugraph.triton_text.handles import BlockPointer, Method, Nothing, PointerKind, Range
@@ -41,6 +42,7 @@ _AS_THEY_ARE = (
     "tl.cast", "tl.expand_dims", "tl.broadcast_to", "tl.broadcast", "tl.permute", "tl.trans", "tl.reshape", "tl.view",
     "tl.ravel", "tl.constexpr", "tl.multiple_of", "tl.max_contiguous", "tl.max_constancy", "tl.zeros_like",
     "tl.device_print", *(f"mugraph.{kind.name}" for kind in Kinds if kind.opaque is not None and kind.opaque.is_truth),
+    *NUMBERS_OF, *ON_BYTES,
 )  # fmt: skip
 """Functions that take numbers of a type that nothing is computed in. (A comparison does not wrap around.)"""
 _RANGES = ("builtins.range", "tl.range", "tl.static_range")

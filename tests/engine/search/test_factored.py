@@ -94,7 +94,7 @@ def test_a_scale_is_multiplied_once_for_a_group(function: Callable[..., torch.Te
     program = program_of(function, rows, group=group)
     assert scaled(program)
     blocks = blocks_of(program)
-    assert [len(block.loop_axes) for block in blocks] == [0, 1, 1] * (2 if function in HALVED else 1)
+    assert [len(block.loop_axes) for block in blocks] == [0, 1, 1] * (2 if function in HALVED and rows == 1 else 1)
     for block in blocks:
         assert not scaled(block)
         verdict = verify_topology(program, block)
@@ -145,6 +145,23 @@ def test_it_is_found_first_and_expected_to_be_faster() -> None:
     assert search.stats.topologies == len(found)
     first, *_, direct = (schedules(block, H200)[0].estimate_us for block in (*found[:1], as_block(program)))
     assert first < direct
+
+
+@pytest.mark.parametrize("rows", [8, 64])
+def test_groups_are_products_of_their_own_where_rows_are_several(rows: int) -> None:
+    """A group in each iteration, whose weights are still the right operand: as a search puts them."""
+    program = program_of(of_halves, rows, columns=14336)
+    scheduled = [block for block in blocks_of(program) if block.loops and schedules(block, H200)]
+    assert scheduled
+    for block in scheduled:
+        (loop,) = block.loop_axes
+        for product in Shape(block).products:
+            if product.is_matrix:
+                assert len(product.columns) == 1
+                assert program.sizes[product.columns[0]] == 14336
+        assert {one.schedule.loops.get(loop, 1) for one in schedules(block, H200)} == {1}
+        verdict = verify_topology(program, block)
+        assert verdict.passed, verdict.reason
 
 
 def test_sums_of_groups_are_no_columns_that_warps_share() -> None:

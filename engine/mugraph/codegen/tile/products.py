@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import isfinite
 
 from mugraph.codegen.tile.axes import Dim
+from mugraph.codegen.tile.byte_operands import of_bytes
 from mugraph.codegen.tile.dims import product_dims
 from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import VALID, Pad, Unknown, summed
@@ -51,7 +52,10 @@ def dot_pads(out: Values, node: Node, region: Region) -> dict[Dim, Pad]:
 
 def _dot_operands(out: Values, node: Node, region: Region, inner: Dim) -> list[Value]:
     """The operands in their storage type, exactly 0 beyond the end of the summed dimension."""
-    values = [out.need(name, region) for name in node.inputs]
+    storage = _storage(out, node)
+    dtype = next(iter(storage)) if len(storage) == 1 else "f32"
+    bits = [of_bytes(out, name, region) if dtype == "f16" else None for name in node.inputs]
+    values = [value or out.need(name, region) for value, name in zip(bits, node.inputs, strict=True)]
     pads = [value.pads.get(inner) for value in values]
     if inner in values[0].pads or inner in values[1].pads:
         if pads[0] == 0.0:
@@ -61,8 +65,6 @@ def _dot_operands(out: Values, node: Node, region: Region, inner: Dim) -> list[V
         else:
             keep = (_harmless(pads[0]) and not _harmless(pads[1]), False)
         values = [v if ok else out.forced(v, inner, 0.0) for v, ok in zip(values, keep, strict=True)]
-    storage = _storage(out, node)
-    dtype = next(iter(storage)) if len(storage) == 1 else "f32"
     return [out.cast(value, dtype) for value in values]
 
 

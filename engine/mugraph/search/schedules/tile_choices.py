@@ -103,6 +103,8 @@ def _loop_tiles(shape: Shape, axis: str) -> list[int]:
     """Tiles of a loop: shorter than the axis. An axis of one tile has none; its form without a loop is searched by
     itself."""
     size = shape.sizes[axis]
+    if axis in shape.batch_axes:
+        return [1] if size > 1 else []
     several = any(axis in product.depth and len(product.depth) > 1 for product in shape.products)
     if size <= MIN_DOT:  # beside another axis of a product's depth, or as taps of a window, it can be taken one by one
         return [1] if (several or axis in shape.taps) and size > 1 else []
