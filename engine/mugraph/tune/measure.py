@@ -17,11 +17,13 @@ from mugraph.tune.messages import (
     Agreed,
     Applied,
     CallEach,
+    Digits,
     Drop,
     Enter,
     Failure,
     Hello,
     InputSpec,
+    Kept,
     Prepare,
     Replay,
     Reply,
@@ -176,6 +178,14 @@ class Measurer:
             reply = self._ask(request, AGREE_S)
         return reply if isinstance(reply, Agreed) else _refused(reply)
 
+    def keeps_digits(self, subject: Subject, inputs: Sequence[InputSpec]) -> bool | None:
+        """Whether a subject that may take TF32 keeps float32's digits on the device. None where it cannot be told."""
+        reply = self._ask(Digits(subject, tuple(inputs)), AGREE_S)
+        if isinstance(reply, Kept):
+            return reply.digits
+        _log.info("it is not known how %s rounds: %s", subject.name, _refused(reply).reason)
+        return None
+
     def compare(
         self,
         subjects: Sequence[Subject],
@@ -310,7 +320,7 @@ def _turn(request: Request, spent: Stopwatch) -> contextlib.AbstractContextManag
         case Prepare():
             compiler = request.subject.compiler
             return contextlib.nullcontext() if compiler == "default" else turn(alone=compiler != "none", spent=spent)
-        case Agree():
+        case Agree() | Digits():
             return turn(alone=False, spent=spent)
         case _:
             return contextlib.nullcontext()

@@ -26,6 +26,7 @@ from mugraph.tune.messages import (
     REPLAYS,
     Agree,
     CallEach,
+    Digits,
     Drop,
     Enter,
     Failure,
@@ -122,6 +123,8 @@ class _Worker:
                     return self._warm(request)
                 case Agree():
                     return self._agree(request)
+                case Digits():
+                    return self._digits(request)
                 case Prepare():
                     return self._prepare(request)
                 case Replay():
@@ -152,6 +155,15 @@ class _Worker:
         generator = self._torch.Generator(device="cuda").manual_seed(1)
         mine, reference = (load(one, self._folder) for one in (request.subject, request.reference))
         return agree(mine, reference, request.inputs, generator)
+
+    def _digits(self, request: Digits) -> Reply:
+        from mugraph.trace.run.tf32 import take
+        from mugraph.tune.digits import keeps_digits
+        from mugraph.tune.subjects import load
+
+        function = load(request.subject, self._folder)
+        generator = self._torch.Generator(device="cuda").manual_seed(1)
+        return keeps_digits(function, request.inputs, generator, request.subject.tf32, take)
 
     def _set(self, subject: Subject) -> None:
         """What is compiled, captured and called from now on takes TF32 where the subject's program does. All that are

@@ -236,6 +236,16 @@ def relative_errors(value: torch.Tensor, reference: torch.Tensor) -> tuple[float
     return most / (scale or 1.0), math.sqrt(squares / max(1, value.numel())) / (scale or 1.0)
 
 
+def norms_apart(value: torch.Tensor, reference: torch.Tensor) -> float:
+    """Norm of the difference over the reference's, in float64; NaN where something is no number."""
+    apart = whole = 0.0
+    for mine, truth in zip(_parts(value), _parts(reference), strict=True):
+        exact = truth.double()
+        apart += float((mine.double() - exact).square_().sum())
+        whole += float(exact.square_().sum())
+    return math.sqrt(apart / whole) if whole else math.sqrt(apart)
+
+
 def share_of_numbers(tensor: torch.Tensor) -> float:
     """How many of its elements are numbers, a mask's minus infinity among them."""
     if not tensor.numel():

@@ -9,6 +9,8 @@ from mugraph.tune import agreeing
 from mugraph.tune.agreeing import agree
 from mugraph.tune.messages import Agreed, Failure, InputSpec
 
+from tests.support.tf32 import as_tf32
+
 CPU = torch.device("cpu")
 X, WEIGHT = InputSpec((4096, 8), (8, 1), "f32"), InputSpec((8, 16), (16, 1), "f32")
 
@@ -21,14 +23,6 @@ def found(mine: agreeing.Function, reference: agreeing.Function, *specs: InputSp
 
 def mean_of_products(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return (x @ weight).mean(0)
-
-
-def as_tf32(tensor: torch.Tensor) -> torch.Tensor:
-    """With ten bits of mantissa, to nearest."""
-    if tensor.dtype != torch.float32:
-        return tensor
-    bits = tensor.view(torch.int32)
-    return ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
 
 
 def test_the_same_in_another_order() -> None:
