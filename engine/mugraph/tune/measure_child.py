@@ -21,6 +21,7 @@ from typing import Any, cast
 
 from mugraph import child_log
 from mugraph.pickled import read_frame, write_frame
+from mugraph.too_little_memory import is_of_memory
 from mugraph.tune.device_errors import is_fatal, one_line
 from mugraph.tune.messages import (
     REPLAYS,
@@ -137,7 +138,16 @@ class _Worker:
                     return self._drop(request)
         except Exception as error:
             _log.info("%s failed", type(request).__name__, exc_info=True)
-            return Failure(one_line(error), is_fatal(error))
+            failure = Failure(one_line(error), is_fatal(error), is_of_memory(error))
+        if failure.memory:  # what the error held is gone by now
+            self._make_room()
+        return failure
+
+    def _make_room(self) -> None:
+        if not self._ready:
+            self._timing.forget_inputs()
+        gc.collect()
+        self._torch.cuda.empty_cache()
 
     def _warm(self, request: Warm) -> Reply:
         from mugraph.tune.subjects import load_module

@@ -193,10 +193,12 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """reason: one sentence. fatal: the process cannot be used again (a CUDA context once broken stays so)."""
+    """reason: one sentence. fatal: the process cannot be used again (a CUDA context once broken stays so).
+    memory: there was too little of it beside what is ready."""
 
     reason: str
     fatal: bool = False
+    memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
