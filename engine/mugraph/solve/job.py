@@ -232,17 +232,30 @@ class RegionJob:
         if leave:
             cut = self.cuts.of([*refused, *leave])
             if cut[1] not in (whole[1], tuple(apart.parts)):
+                self._begin(cut[1])
                 yield from self._divided(cut, reports)
 
     def _fastest(self) -> Generator[Event, None, Division]:
-        """By estimate; with a GPU, and where several are near one another, by what their plans take."""
+        """By estimate; where several are near one another, by what their plans take, and with a GPU as measured."""
         best, near = fastest(self._divisions, self.tools.target), near_ones(self._divisions, self.tools.target)
+        if len(near) > 1 and self.cuts.recorded.dynamic is None:
+            best = self._cheapest(near)
         is_late = self.tools.file_time.is_over or self.cancelled()
         if self.tools.measurer is None or self.cuts.recorded.dynamic is not None or is_late or len(near) < 2:
             return best
         ways = [Way(one, plan, sources) for one in near for plan, sources in [self._planned(one)] if plan is not None]
         measured = (yield from fastest_measured(ways, self.timer)) if len(ways) > 1 else None
         return measured or best
+
+    def _cheapest(self, near: Sequence[Division]) -> Division:
+        """By the estimates of their plans: only there it is known which convolutions are turned, as only those are that
+        a kernel reads."""
+
+        def us(one: Division) -> float:
+            plan, _ = self._planned(one)
+            return (self.timer.estimated(plan, one.results).optimized_us or inf) if plan is not None else inf
+
+        return min(near, key=us)
 
     def _planned(self, division: Division) -> tuple[RegionPlan | None, dict[str, KernelSource]]:
         """What would be written for it: with the kernels that pay."""
