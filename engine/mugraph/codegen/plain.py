@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mugraph.codegen.statements import statement
-from mugraph.ir.calls import operands
+from mugraph.ir.calls import operands, renumbered
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import Call, Region, SearchUnit
 
@@ -31,6 +32,20 @@ def region_source(region: Region) -> str:
     Raises codegen's Rejected where a call cannot be spelled.
     """
     return _source(region.calls, [live.value for live in region.live_ins], [live.value for live in region.live_outs])
+
+
+def call_source(call: Call) -> tuple[Call, str]:
+    """The call with other numbers of its values, and a module with a function `plain` that makes it, of its operands in
+    their order. Calls that differ in nothing but those numbers have one text.
+
+    Raises codegen's Rejected where it cannot be spelled.
+    """
+    read = operands(call)
+    new = {value: number for number, value in enumerate(read)}
+    made = tuple(range(len(read), len(read) + len(call.outputs)))
+    args = tuple(renumbered(one, new) for one in call.args)
+    own = replace(call, args=args, kwargs={n: renumbered(one, new) for n, one in call.kwargs.items()}, outputs=made)
+    return own, _source([own], range(len(read)), made)
 
 
 def _source(calls: Sequence[Call], arguments: Sequence[int], outputs: Sequence[int]) -> str:

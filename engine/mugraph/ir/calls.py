@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, cast
 
 Corner = Literal["", "first", "last"]
@@ -50,6 +50,7 @@ class Call:
     outputs: value numbers, in order
     range:   of the expression in the region's function body that led to it
     tf32:    PyTorch's settings let it compute its products of float32 numbers in TF32 where it was recorded
+    exact:   it was seen not to, on the device: its library computes them in float32 all the same
     """
 
     target: str
@@ -58,6 +59,7 @@ class Call:
     outputs: tuple[int, ...]
     range: Range
     tf32: bool = False
+    exact: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

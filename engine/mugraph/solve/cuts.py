@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from mugraph.ir.calls import Call
 from mugraph.ir.region import Part, Region, SearchUnit
 from mugraph.solve.divisions import left_to_pytorch
-from mugraph.solve.layouts import exactly, expected_us, layouts, windowed
+from mugraph.solve.layouts import as_computed, exactly, expected_us, layouts, windowed
 from mugraph.targets import Target
 from mugraph.units.layouts import FASTER, WHOLE, Layout
 from mugraph.units.region_units import cut_region
@@ -36,7 +36,7 @@ class Cuts:
         key = frozenset(refused), self.turned, self.exact
         if key not in self._known:
             region, parts = cut_region(self.recorded, refused, self.turned)
-            self._known[key] = region, tuple(map(exactly, parts)) if self.exact else parts
+            self._known[key] = region, tuple(map(exactly if self.exact else as_computed, parts))
         return self._known[key]
 
     def first(self, whole: Cut) -> Cut:

@@ -26,6 +26,7 @@ from mugraph.plans.plan import RegionPlan
 from mugraph.solve.choosing import Way, fastest_measured, near_ones
 from mugraph.solve.concluding import not_paying, of_plan, without_kernels, without_units
 from mugraph.solve.cuts import Cut, Cuts
+from mugraph.solve.digits import as_on_the_device
 from mugraph.solve.divisions import Division, fastest, left_to_pytorch, to_leave
 from mugraph.solve.layouts import faster, is_refused, is_settled, takes_tf32
 from mugraph.solve.overlapping import overlapping
@@ -69,6 +70,7 @@ class RegionJob:
     _divisions: list[Division] = field(default_factory=list[Division])
     _named: dict[str, str] = field(default_factory=dict[str, str])
     _plan_name: str = ""
+    _knows_digits: bool = False
 
     def __post_init__(self) -> None:
         self.cuts = Cuts(self.region, self.tools.target, self.tools.measurer is not None)
@@ -99,11 +101,18 @@ class RegionJob:
         if self.together is None or self.region.status is not None:
             return
         try:
+            self._ask_how_it_rounds()
             self.cuts.turned = next(iter(self.cuts.layouts()))
             self._cut = self.cuts.of()
             self._begin(self.cuts.first(self._cut)[1])
         except Exception as error:  # as in `result`, where it counts
             _log.debug("a region is not begun early: %s", error)
+
+    def _ask_how_it_rounds(self) -> None:
+        """Before anything is cut, as it decides what kernels may round."""
+        if not self._knows_digits:
+            self._knows_digits = True
+            self.cuts = replace(self.cuts, recorded=as_on_the_device(self.region, self.tools, self.device, self.store))
 
     def _begin(self, parts: Sequence[Part]) -> None:
         """Have the units of a cut solved beside those of others."""
@@ -134,6 +143,7 @@ class RegionJob:
     def _searched(self) -> Generator[Event, None, RegionResult]:
         """With a GPU, also with its images in other orders in memory, where that may be faster; the fastest of all.
         What is refused for its digits is tried once more, in the code's own order and with kernels that keep them."""
+        self._ask_how_it_rounds()
         expected = self.cuts.layouts()
         self.cuts.turned, *others = expected
         best, of_best = (yield from self._searched_so()), self.cuts.turned
@@ -222,17 +232,30 @@ class RegionJob:
         if leave:
             cut = self.cuts.of([*refused, *leave])
             if cut[1] not in (whole[1], tuple(apart.parts)):
+                self._begin(cut[1])
                 yield from self._divided(cut, reports)
 
     def _fastest(self) -> Generator[Event, None, Division]:
-        """By estimate; with a GPU, and where several are near one another, by what their plans take."""
+        """By estimate; where several are near one another, by what their plans take, and with a GPU as measured."""
         best, near = fastest(self._divisions, self.tools.target), near_ones(self._divisions, self.tools.target)
+        if len(near) > 1 and self.cuts.recorded.dynamic is None:
+            best = self._cheapest(near)
         is_late = self.tools.file_time.is_over or self.cancelled()
         if self.tools.measurer is None or self.cuts.recorded.dynamic is not None or is_late or len(near) < 2:
             return best
         ways = [Way(one, plan, sources) for one in near for plan, sources in [self._planned(one)] if plan is not None]
         measured = (yield from fastest_measured(ways, self.timer)) if len(ways) > 1 else None
         return measured or best
+
+    def _cheapest(self, near: Sequence[Division]) -> Division:
+        """By the estimates of their plans: only there it is known which convolutions are turned, as only those are that
+        a kernel reads."""
+
+        def us(one: Division) -> float:
+            plan, _ = self._planned(one)
+            return (self.timer.estimated(plan, one.results).optimized_us or inf) if plan is not None else inf
+
+        return min(near, key=us)
 
     def _planned(self, division: Division) -> tuple[RegionPlan | None, dict[str, KernelSource]]:
         """What would be written for it: with the kernels that pay."""

@@ -98,6 +98,14 @@ def exactly(part: Part) -> Part:
     return replace(part, program=replace(part.program, ops=ops), apart=tuple(map(exactly, part.apart)))
 
 
+def as_computed(part: Part) -> Part:
+    """The part as PyTorch computes it on the device: exactly, where none of its calls takes the tf32 that it may."""
+    if not isinstance(part, SearchUnit):
+        return part
+    part = replace(part, apart=tuple(map(as_computed, part.apart)))
+    return exactly(part) if takes_tf32(part) and all(call.exact for call in part.calls if call.tf32) else part
+
+
 def faster(one: RegionResult, other: RegionResult) -> RegionResult:
     """Of two measured results. The first where neither is offered, or both take as long."""
     return max((one, other), key=_gain)

@@ -34,6 +34,7 @@ class Tools:
     spent:    where the seconds go
     file_time: how long a file may be searched for
     lowerings: whether programs of this run are what recorded calls compute, by the marks of their units
+    digits:   whether calls of this run keep float32's digits on the device, where they may take TF32
     alike, verdicts: topologies and verdicts of this run's units, for those that differ from them in sizes alone
     units:    processes that solve search units side by side; None where they are solved one after the other
     run_number: of the runs that are served one after the other
@@ -52,6 +53,7 @@ class Tools:
     spent: Stopwatch = field(default_factory=Stopwatch)
     file_time: FileTime = field(default_factory=FileTime)
     lowerings: dict[str, Lowering] = field(default_factory=dict[str, Lowering])
+    digits: dict[str, bool] = field(default_factory=dict[str, bool])
     alike: Alike = field(default_factory=Alike)
     verdicts: dict[Hashable, Verdict] = field(default_factory=dict[Hashable, Verdict])
     units: Processes | None = None
@@ -69,7 +71,7 @@ class Tools:
 
     def begin_run(self) -> None:
         """Nothing that was found in the runs before is known in this one; processes go on."""
-        self.solved, self.lowerings, self.alike, self.verdicts = {}, {}, Alike(), {}
+        self.solved, self.lowerings, self.digits, self.alike, self.verdicts = {}, {}, {}, Alike(), {}
         self.file_time = FileTime()
         if self.pool is not None:
             self.pool.forget()

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.triton_text.handles import BlockPointer, Nothing
-from mugraph.triton_text.ints import Bools, Ints, Shape
+from mugraph.triton_text.ints import REACH, Bools, Ints, Shape
 from mugraph.triton_text.kernels import Run
 from mugraph.triton_text.lattice import MOST, Lattice, NotLaidOut, addresses, are_places, lattice, together
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.refusals import Diverges, Refused
-from mugraph.triton_text.running import REACH, Launch
+from mugraph.triton_text.running import Launch
 from mugraph.triton_text.tiles import FLOATS, Arithmetic, Floats, Pointers, Tile, common, ends, of_shape
 
 _SPLITS = 16

@@ -19,6 +19,8 @@ _Number = TypeVar("_Number", np.int64, np.bool_)
 Array = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Shape = tuple[int, ...]
+REACH = 1 << 31
+"""Numbers from 0 on that an int32 holds, and elements that an address of 32 bits reaches."""
 
 
 @dataclass(frozen=True, slots=True)

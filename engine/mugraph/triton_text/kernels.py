@@ -15,7 +15,7 @@ from mugraph.triton_text.bits import BitArithmetic, Bits
 from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed, permute
 from mugraph.triton_text.handles import BlockPointer, Method, Nothing, PointerKind, Range
 from mugraph.triton_text.hosts import host_builtin, host_math, number_of
-from mugraph.triton_text.ints import Bools, Ints, every, number, total
+from mugraph.triton_text.ints import REACH, Bools, Ints, every, number, total
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.python import Evaluator, is_host
 from mugraph.triton_text.reals import FINITE, NAN, Real, Reals
@@ -220,6 +220,8 @@ class Run:
         if "step" in named:
             ends = [*(ends if len(ends) == 2 else [0, *ends]), named["step"]]
         start, stop, step = (0, ends[0], 1) if len(ends) == 1 else (*ends, 1) if len(ends) == 2 else ends
+        if is_host(stop) and REACH <= int(stop) < 2 * REACH:
+            raise Wrong("bounds", "a loop's end has 32 bits and no sign, which Triton's loop takes to be less than 0")
         return Range(start, stop, step)
 
     def _builtin(self, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:

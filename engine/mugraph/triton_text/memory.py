@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mugraph.triton_text.owners import Owners, in_order
 from mugraph.triton_text.reals import FINITE, Real, States
+from mugraph.untouched import untouched
 from mugraph.verification.field import P, Q
 
 Flat = NDArray[np.int64]
@@ -23,6 +24,8 @@ Strides = tuple[int, ...]
 UNWRITTEN, WITH_Q, WITHOUT_Q = 0, 1, 2
 """Codes of a stored element; NaN and the infinities follow, in the order of reals.py."""
 _STATES = 2
+_PROMISED = 1 << 30
+"""Bytes that are asked for as others are."""
 _Number = TypeVar("_Number", np.uint8, np.int64)
 
 
@@ -69,8 +72,10 @@ class Layer:
 
 
 def _zeros(size: int, kind: type[_Number]) -> NDArray[_Number]:
-    """Its pages come when they are touched: a tensor has gigabytes, of which a few blocks are run."""
-    return np.zeros(size, kind)
+    """Its pages come when they are touched: a tensor has gigabytes, of which a few blocks are run. The system would not
+    promise more of them than it has."""
+    size_bytes = size * np.dtype(kind).itemsize
+    return np.zeros(size, kind) if size_bytes < _PROMISED else np.frombuffer(untouched(size_bytes), kind)
 
 
 def coded(codes: NDArray[np.uint8], p: Flat, q: Flat | None) -> Real:

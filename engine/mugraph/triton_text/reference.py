@@ -18,7 +18,7 @@ from mugraph.triton_text.tensors import extent_of
 from mugraph.verification.evaluate import ancestors, evaluate_program
 from mugraph.verification.field import FieldValue
 from mugraph.verification.relations import Relations
-from mugraph.verification.restrict import Slices, free_axes, places_of, restricted
+from mugraph.verification.restrict import Slices, count_of, free_axes, places_of, restricted
 from mugraph.verification.work import work
 
 Flat = NDArray[np.int64]
@@ -114,7 +114,7 @@ class Reference:
         ops = self.program.ops
         loaded = {op.tensor for op in ops if op.name in ancestors(ops, [value]) and op.tensor}
         every = [
-            [len(places_of(t, dim, self.program.sizes, slices)) for dim in range(len(t.dims))]
+            [count_of(t, dim, self.program.sizes, slices) for dim in range(len(t.dims))]
             for t in self.program.tensors
             if t.name in loaded
         ]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.triton_text.inputs import Inputs
-from mugraph.triton_text.ints import Bools, Ints, around, extent, of_blocks
+from mugraph.triton_text.ints import REACH, Bools, Ints, around, extent, of_blocks
 from mugraph.triton_text.memory import UNWRITTEN, WITH_Q, WITHOUT_Q, Layer, Memory, coded
 from mugraph.triton_text.owners import Twice, runs_of
 from mugraph.triton_text.reals import Real, Reals
@@ -31,8 +31,6 @@ _TOGETHER = 1 << 18
 """Elements of the largest tile of the blocks that are run side by side."""
 _MATERIAL = 1 << 21
 """Elements of addresses that are written down at once."""
-REACH = 1 << 31
-"""Elements that an address of 32 bits reaches."""
 _READ = 1 << 24
 """Elements that are looked up in what is not written whole, at most, for one launch."""
 

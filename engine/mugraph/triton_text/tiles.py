@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.dtypes import COMPARED, STORED
-from mugraph.triton_text.ints import Bools, Ints, Shape, every, number, times, total, truth
+from mugraph.triton_text.ints import REACH, Bools, Ints, Shape, every, number, times, total, truth
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.reals import Real, Reals
 from mugraph.triton_text.refusals import Unreadable, Wrong
@@ -24,8 +24,6 @@ from mugraph.verification.field import FieldValue, P, Q
 
 _WIDTHS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (1, 8, 16, 32, 64)}
 FLOATS = ("float64", "float32", "bfloat16", "float16", "float8e4nv", "float8e5", "float8e4b8", "float8e5b16", "tf32")
-
-
 RAW = frozenset(one.torch for one in (*STORED.values(), *COMPARED.values()))
 """Of numbers as they are read, by PyTorch's names: nothing is computed with one before it has a type of `FLOATS`, which
 makes of it the same number. What Triton computes in these types wraps around, or is rounded."""
@@ -201,11 +199,22 @@ class Arithmetic:
             return self._of_bools(op, one, two, shape)
         return self.of_ints(op, self.ints(one), self.ints(two), shape)
 
+    def held(self, value: Ints) -> Ints:
+        """What a register holds: beyond its bits, an int32 has wrapped around. Sums and products need not know, as long
+        as they have the same bits."""
+        if value.kind != "int32" or not is_known(value):
+            return value
+        low, high = ends(value)
+        if low >= -REACH and high < REACH:
+            return value
+        return Ints(value.shape, ((self.whole(value) + REACH) % (2 * REACH) - REACH,), value.kind)
+
     def of_ints(self, op: str, a: Ints, b: Ints, shape: Shape) -> Ints:
-        one, two = of_shape(a, shape), of_shape(b, shape)
+        kind = _wider(a, b)
+        keeps = op in ("+", "-", "*")
+        one, two = (of_shape(x if keeps and x.kind == kind else self.held(x), shape) for x in (a, b))
         assert isinstance(one, Ints)
         assert isinstance(two, Ints)
-        kind = _wider(a, b)
         if not is_known(one) or not is_known(two):
             return Ints(shape, (), kind)
         match op:
@@ -264,7 +273,7 @@ class Arithmetic:
         return Floats(shape, kind, found)
 
     def _compared(self, op: str, a: Tile, b: Tile, shape: Shape) -> Bools:
-        one, two = of_shape(a, shape), of_shape(b, shape)
+        one, two = (of_shape(self.held(x) if isinstance(x, Ints) else x, shape) for x in (a, b))
         if isinstance(one, Floats) or isinstance(two, Floats):
             return self._floats_compared(op, self.floats(one), self.floats(two), shape)
         if isinstance(one, Pointers) or isinstance(two, Pointers):
@@ -308,7 +317,13 @@ class Arithmetic:
         if isinstance(moved, Floats | Pointers) or op not in ("+", "-") or (op == "-" and pointers is b):
             raise Wrong("type", f"{op} is no operation on a pointer")
         shape = common(a.shape, b.shape)
-        return Pointers(pointers.memory, self.of_ints(op, pointers.offsets, self.ints(moved), shape))
+        offsets, further = pointers.offsets, self.ints(moved)
+        if "int64" in (
+            offsets.kind,
+            further.kind,
+        ):  # an address has 64 bits; what is added to it may have wrapped around
+            offsets, further = replace(offsets, kind="int64"), replace(self.held(further), kind="int64")
+        return Pointers(pointers.memory, self.of_ints(op, offsets, further, shape))
 
     def negative(self, value: Tile) -> Tile:
         refuse_raw(value)
@@ -344,7 +359,7 @@ class Arithmetic:
             return tile
         if isinstance(tile, Floats):
             raise Unreadable("a floating-point number is converted to an integer")
-        return self.ints(tile, kind)
+        return self.ints(self.held(tile) if isinstance(tile, Ints) and kind != tile.kind else tile, kind)
 
     def to_tf32(self, tile: Floats) -> Floats:
         """Over the fields it is the number."""

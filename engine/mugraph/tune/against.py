@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from mugraph.tune.measure import CALLED, METHOD, Measurer, Refused, Results
 from mugraph.tune.messages import DIFFERS, REFUSED, REPLAYS, Agreed, Applied, Compiler, InputSpec, Subject
+from mugraph.tune.process import Unavailable
 from mugraph.tune.statistics import CALLED_DRIFT, DRIFT, Summary, gain
 
 PEERS: Mapping[str, Compiler] = {
@@ -85,7 +86,10 @@ def against_peers(
     """names: of the peers; None: those of PEERS. applied: what the program calls, once `ours` is applied; on_its_own:
     whether that is compared with the code on the program's own tensors as well"""
     names = list(PEERS) if names is None else names
-    hello = measurer.hello()
+    try:
+        hello = measurer.hello()
+    except Unavailable as error:
+        return Measurement("", Times(), Times(), reason=str(error))
     agreed = measurer.agree(ours, eager, inputs)
     reason = None
     error = None
@@ -110,11 +114,13 @@ def against_peers(
     if reason is None and (REFUSED in why or why.startswith(DIFFERS)):
         reason = why
     method = CALLED if found.not_entered is None else f"{CALLED}, {WITHOUT_GUARDS} ({found.not_entered})"
+    alone = f"; there was no memory for {', '.join(found.alone)} beside the others: timed alone" if found.alone else ""
     return Measurement(
         hello.device,
         on_device,
         _times(found.called, ours.name, names, CALLED_DRIFT),
-        called_method=method,
+        METHOD + alone,
+        method + alone,
         refused=refused,
         error=error,
         reason=reason if reason is not None or on_device.us is not None else refused.get(ours.name),

@@ -7,8 +7,8 @@ own error is more than a few units in the last place.
 from __future__ import annotations
 
 import logging
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from types import EllipsisType
 
 import torch
 
@@ -26,6 +26,9 @@ _ON_THE_WHOLE = 1.3
 order of sums. Three products rounded to tf32 are further off where the code rounds one of them."""
 _ENOUGH = 0.5
 """How many of the elements have to be numbers: of nothing but NaN every program is right."""
+_ALONE = 8 * torch.finfo(torch.float32).eps
+"""Of the largest number: what rows may differ by when they are computed without the others. In types of 16 bits, a unit
+in the last place."""
 _TELLS = 1e-2
 """Where more may be wrong than this, PyTorch's own rounding decides what comes out."""
 
@@ -74,42 +77,95 @@ def _compared(mine: Function, reference: Function, inputs: Sequence[torch.Tensor
     with torch.no_grad():
         found = timing.tensors_of(mine(*inputs))
         eager = timing.tensors_of(reference(*inputs))
-        exact = _exact(reference, inputs, eager)
-    if len(eager) != len(found):
-        return Failure(f"{len(found)} results where the original gives {len(eager)}")
+        if len(eager) != len(found):
+            return Failure(f"{len(found)} results where the original gives {len(eager)}")
+        if any(one.shape != other.shape for one, other in zip(found, eager, strict=True)):
+            return Failure("the results have other shapes than the original's")
+        ours, theirs = ([timing.Errors() for _ in eager] for _ in range(2))
+        for rows, exact in _exact(reference, inputs, eager):
+            for at, truth in enumerate(exact):
+                ours[at].add(found[at][rows], truth)
+                theirs[at].add(eager[at][rows], truth)
     each: list[Agreed] = []
-    for one, other, truth in zip(found, eager, exact, strict=True):
-        if timing.share_of_numbers(truth) < _ENOUGH:
+    for one, other, result in zip(ours, theirs, eager, strict=True):
+        if one.share_of_numbers < _ENOUGH:
             return _TOO_FEW
-        (error, mean), (own, own_mean) = (timing.relative_errors(result, truth) for result in (one, other))
         # A few units in the last place of the outputs' own type, against the largest value of the output.
-        units = 8 * torch.finfo(other.dtype).eps if other.dtype.is_floating_point else 0.0
-        limits = 3 * own + max(units, 1e-5), _ON_THE_WHOLE * own_mean + max(units / 2, 5e-7)
-        each += [Agreed(off <= limit, off, limit) for off, limit in zip((error, mean), limits, strict=True)]
+        units = 8 * torch.finfo(result.dtype).eps if result.dtype.is_floating_point else 0.0
+        limits = 3 * other.largest + max(units, 1e-5), _ON_THE_WHOLE * other.mean + max(units / 2, 5e-7)
+        pairs = zip((one.largest, one.mean), limits, strict=True)
+        each += [Agreed(off <= limit, off, limit) for off, limit in pairs]
     return each
 
 
-def _exact(
-    reference: Function, inputs: Sequence[torch.Tensor], eager: Sequence[torch.Tensor]
-) -> Sequence[torch.Tensor]:
-    """In double precision; PyTorch's own results where it knows no doubles, or where they take too much memory."""
-    needed = sum(8 * tensor.numel() for tensor in (*inputs, *eager, *eager))
-    free = _free_bytes()
-    if needed * _SPARE > free:
-        _log.info("double precision takes %d MiB, and %d MiB are free", needed >> 20, free >> 20)
-        return eager
+Rows = slice | EllipsisType
+Truth = tuple[Rows, Sequence[torch.Tensor]]
+"""Rows of the results, and what they are."""
+
+
+def _exact(reference: Function, inputs: Sequence[torch.Tensor], eager: Sequence[torch.Tensor]) -> Iterator[Truth]:
+    """In double precision, some rows at a time where all of it takes too much memory; PyTorch's own results where it
+    knows no doubles, or where rows cannot be computed without the others."""
+    needed = _SPARE * sum(8 * tensor.numel() for tensor in (*inputs, *eager, *eager))
+    free = timing.free_bytes()
+    whole = _in_double(reference, inputs) if needed <= free else None
+    if whole is not None:
+        yield ..., whole
+        return
+    every: Sequence[slice] = ()
+    if needed > free:
+        every = _rows(reference, inputs, eager, 2 * needed // max(1, free) + 1)
+        how = (
+            f"in {len(every)} parts" if every else "in its own precision, as rows of it are not all that they depend on"
+        )
+        _log.info("double precision takes %d MiB, and %d are free: compared %s", needed >> 20, free >> 20, how)
+    for rows in every:
+        is_alone = _are_enough(reference, inputs, eager, rows)
+        exact = _in_double(reference, _of_rows(inputs, eager, rows)) if is_alone else None
+        yield rows, exact if exact is not None else [one[rows] for one in eager]
+    if not every:
+        yield ..., eager
+
+
+def _in_double(reference: Function, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
     try:
         return timing.tensors_of(reference(*(one.double() if one.is_floating_point() else one for one in inputs)))
     except RuntimeError as error:
         if is_fatal(error):
             raise
-        _log.info("the original is compared in its own precision, not in double precision: %s", one_line(error))
-        return eager
+        _log.info("the original is not computed in double precision: %s", one_line(error))
+        return None
 
 
-def _free_bytes() -> int:
-    """That other processes do not have."""
-    if not torch.cuda.is_available():
-        return sys.maxsize
-    torch.cuda.empty_cache()
-    return torch.cuda.mem_get_info()[0]
+def _rows(
+    reference: Function, inputs: Sequence[torch.Tensor], eager: Sequence[torch.Tensor], parts: int
+) -> Sequence[slice]:
+    """So many parts along the first dimension of the results, or more; none where it is seen at the first and the last
+    that they need the others."""
+    sizes = {one.shape[0] if one.dim() else 0 for one in eager}
+    if len(sizes) != 1 or (size := sizes.pop()) < 2:
+        return []
+    step = max(1, size // parts)
+    every = [slice(first, min(first + step, size)) for first in range(0, size, step)]
+    return every if all(_are_enough(reference, inputs, eager, rows) for rows in (every[-1], every[0])) else []
+
+
+def _are_enough(
+    reference: Function, inputs: Sequence[torch.Tensor], eager: Sequence[torch.Tensor], rows: slice
+) -> bool:
+    """Whether these rows of the inputs give these rows of the results, in the code's own precision."""
+    try:
+        found = timing.tensors_of(reference(*_of_rows(inputs, eager, rows)))
+    except Exception as error:  # of what is written for all of them
+        if is_fatal(error):
+            raise
+        return False
+    pairs = [(one, other[rows]) for one, other in zip(found, eager, strict=True)]
+    most = [max(_ALONE, torch.finfo(one.dtype).eps) if one.dtype.is_floating_point else 0.0 for one in found]
+    return all(timing.relative_errors(*pair)[0] <= least for pair, least in zip(pairs, most, strict=True))
+
+
+def _of_rows(inputs: Sequence[torch.Tensor], eager: Sequence[torch.Tensor], rows: slice) -> list[torch.Tensor]:
+    """Of all inputs that have as many rows as the results."""
+    size = eager[0].shape[0]
+    return [one[rows] if one.dim() and one.shape[0] == size else one for one in inputs]

@@ -17,11 +17,13 @@ from mugraph.tune.messages import (
     Agreed,
     Applied,
     CallEach,
+    Digits,
     Drop,
     Enter,
     Failure,
     Hello,
     InputSpec,
+    Kept,
     Prepare,
     Replay,
     Reply,
@@ -47,9 +49,10 @@ CALLED = "wall time of a call in eager mode, one after the other, median"
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A subject without a time, and why (one sentence)."""
+    """A subject without a time, and why (one sentence). memory: there was too little of it beside the others"""
 
     reason: str
+    memory: bool = False
 
 
 Results = dict[str, Summary | Refused]
@@ -59,11 +62,13 @@ Results = dict[str, Summary | Refused]
 class Compared:
     """device: times on the device alone, of one interleaved run; called: as a program calls it, likewise.
     not_entered: why what the program calls could not be built with its own objects: then the kernels' own function is
-    what was called, without the guards of the objects. None where it was built"""
+    what was called, without the guards of the objects. None where it was built
+    alone: those for which there was too little memory beside the others, and that were timed after them"""
 
     device: Results
     called: Results = field(default_factory=dict[str, Summary | Refused])
     not_entered: str | None = None
+    alone: tuple[str, ...] = ()
 
 
 class Measurer:
@@ -176,6 +181,14 @@ class Measurer:
             reply = self._ask(request, AGREE_S)
         return reply if isinstance(reply, Agreed) else _refused(reply)
 
+    def keeps_digits(self, subject: Subject, inputs: Sequence[InputSpec]) -> bool | None:
+        """Whether a subject that may take TF32 keeps float32's digits on the device. None where it cannot be told."""
+        reply = self._ask(Digits(subject, tuple(inputs)), AGREE_S)
+        if isinstance(reply, Kept):
+            return reply.digits
+        _log.info("it is not known how %s rounds: %s", subject.name, _refused(reply).reason)
+        return None
+
     def compare(
         self,
         subjects: Sequence[Subject],
@@ -184,11 +197,14 @@ class Measurer:
         progress: Callable[[str], None] | None = None,
         limit_us: float | None = None,
     ) -> dict[str, Summary | Refused]:
-        """Times of all subjects in one interleaved run; one that fails is Refused and the others go on. limit_us: what
-        takes longer has the time of one launch."""
+        """Times of all subjects in one interleaved run; one that fails is Refused and the others go on; one for which
+        there is too little memory beside them is timed after them. limit_us: what takes longer has the time of one
+        launch."""
         results, names = self._prepared(subjects, inputs, progress, limit_us)
         names = self._replayed(subjects, names, inputs, rounds, results)
         self._dropped(names)
+        for subject in self._short_of_memory(subjects, results):
+            self._dropped(self._alone(subject, inputs, rounds, results))
         return results
 
     def compare_called(
@@ -210,16 +226,31 @@ class Measurer:
         names = self._replayed(subjects, names, inputs, rounds, device)
         called: Results = {}
         why = None
+        enter = Enter(ours, applied, reference) if applied is not None else None
         if ours in names:
-            entry = Enter(ours, applied, reference) if applied is not None else None
-            seconds = ENTER_S + (AGREE_S if reference is not None else 0.0)
-            reply = self._ask(entry, seconds) if entry is not None else Failure("it has no edit")
-            why = reply.reason if isinstance(reply, Failure) else None
-            if isinstance(reply, Failure) and reply.fatal:  # what was ready is gone with the process
+            failed = self._entered(enter)
+            why = failed.reason if failed is not None else None
+            if failed is not None and failed.fatal:  # what was ready is gone with the process
                 _, names = self._prepared([one for one in subjects if one.name in names], inputs, None)
         self._timed(CallEach(names, rounds), called)
         self._dropped(names)
-        return Compared(device, called, why)
+        alone: list[str] = []
+        for subject in self._short_of_memory(subjects, device):
+            for name in self._alone(subject, inputs, rounds, device):
+                failed = self._entered(enter) if name == ours else None
+                why = failed.reason if failed is not None else why
+                again = self._alone(subject, inputs, 0, device) if failed is not None and failed.fatal else (name,)
+                self._timed(CallEach(again, rounds), called)
+                self._dropped(again)
+                alone.append(name)
+        return Compared(device, called, why, tuple(alone))
+
+    def _entered(self, enter: Enter | None) -> Failure | None:
+        """Why what the program calls could not be built. enter: None where there is no edit"""
+        if enter is None:
+            return Failure("it has no edit")
+        reply = self._ask(enter, ENTER_S + (AGREE_S if enter.reference is not None else 0.0))
+        return reply if isinstance(reply, Failure) else None
 
     def _prepared(
         self,
@@ -273,6 +304,22 @@ class Measurer:
             results[name] = summarise(timed.samples[name]) if isinstance(timed, Timed) else _refused(timed)
         return timed
 
+    def _short_of_memory(self, subjects: Sequence[Subject], device: Results) -> list[Subject]:
+        """Those for which there was too little memory beside the others. Nothing else is ready then."""
+        found = [one for one in subjects if isinstance(own := device.get(one.name), Refused) and own.memory]
+        if not found or len(subjects) == 1:
+            return []
+        self.forget()
+        return found
+
+    def _alone(self, subject: Subject, inputs: Sequence[InputSpec], rounds: int, device: Results) -> tuple[str, ...]:
+        """Its name, where it is ready then; timed on the device, in so many rounds."""
+        failed, ready = self._prepared([subject], inputs, None)
+        device |= failed
+        if ready and subject.compiler != REPLAYS and rounds:
+            self._timed(Replay(ready, rounds), device)
+        return ready
+
     def _dropped(self, names: tuple[str, ...]) -> None:
         """But for what is kept: a region may be compared once more."""
         others = tuple(name for name in names if name not in self._kept)
@@ -310,11 +357,13 @@ def _turn(request: Request, spent: Stopwatch) -> contextlib.AbstractContextManag
         case Prepare():
             compiler = request.subject.compiler
             return contextlib.nullcontext() if compiler == "default" else turn(alone=compiler != "none", spent=spent)
-        case Agree():
+        case Agree() | Digits():
             return turn(alone=False, spent=spent)
         case _:
             return contextlib.nullcontext()
 
 
 def _refused(reply: Reply) -> Refused:
-    return Refused(reply.reason if isinstance(reply, Failure) else "the measuring process answered out of turn")
+    if isinstance(reply, Failure):
+        return Refused(reply.reason, reply.memory)
+    return Refused("the measuring process answered out of turn")

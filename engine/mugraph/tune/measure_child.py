@@ -21,11 +21,13 @@ from typing import Any, cast
 
 from mugraph import child_log
 from mugraph.pickled import read_frame, write_frame
+from mugraph.too_little_memory import is_of_memory
 from mugraph.tune.device_errors import is_fatal, one_line
 from mugraph.tune.messages import (
     REPLAYS,
     Agree,
     CallEach,
+    Digits,
     Drop,
     Enter,
     Failure,
@@ -122,6 +124,8 @@ class _Worker:
                     return self._warm(request)
                 case Agree():
                     return self._agree(request)
+                case Digits():
+                    return self._digits(request)
                 case Prepare():
                     return self._prepare(request)
                 case Replay():
@@ -134,7 +138,16 @@ class _Worker:
                     return self._drop(request)
         except Exception as error:
             _log.info("%s failed", type(request).__name__, exc_info=True)
-            return Failure(one_line(error), is_fatal(error))
+            failure = Failure(one_line(error), is_fatal(error), is_of_memory(error))
+        if failure.memory:  # what the error held is gone by now
+            self._make_room()
+        return failure
+
+    def _make_room(self) -> None:
+        if not self._ready:
+            self._timing.forget_inputs()
+        gc.collect()
+        self._torch.cuda.empty_cache()
 
     def _warm(self, request: Warm) -> Reply:
         from mugraph.tune.subjects import load_module
@@ -152,6 +165,15 @@ class _Worker:
         generator = self._torch.Generator(device="cuda").manual_seed(1)
         mine, reference = (load(one, self._folder) for one in (request.subject, request.reference))
         return agree(mine, reference, request.inputs, generator)
+
+    def _digits(self, request: Digits) -> Reply:
+        from mugraph.trace.run.tf32 import take
+        from mugraph.tune.digits import keeps_digits
+        from mugraph.tune.subjects import load
+
+        function = load(request.subject, self._folder)
+        generator = self._torch.Generator(device="cuda").manual_seed(1)
+        return keeps_digits(function, request.inputs, generator, request.subject.tf32, take)
 
     def _set(self, subject: Subject) -> None:
         """What is compiled, captured and called from now on takes TF32 where the subject's program does. All that are

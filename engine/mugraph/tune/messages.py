@@ -105,6 +105,14 @@ class Agree:
 
 
 @dataclass(frozen=True, slots=True)
+class Digits:
+    """Run the subject with its settings of TF32 and with none: does it keep float32's digits all the same?"""
+
+    subject: Subject
+    inputs: tuple[InputSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Prepare:
     """Compile, run and capture the subject; it stays ready under its name.
 
@@ -150,7 +158,7 @@ class Drop:
     names: tuple[str, ...]
 
 
-Request = Warm | Agree | Prepare | Replay | Enter | CallEach | Drop
+Request = Warm | Agree | Digits | Prepare | Replay | Enter | CallEach | Drop
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +178,13 @@ class Agreed:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """digits: all of them are"""
+
+    digits: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Timed:
     """Microseconds of one launch or one call, one sample per round."""
 
@@ -178,10 +193,12 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """reason: one sentence. fatal: the process cannot be used again (a CUDA context once broken stays so)."""
+    """reason: one sentence. fatal: the process cannot be used again (a CUDA context once broken stays so).
+    memory: there was too little of it beside what is ready."""
 
     reason: str
     fatal: bool = False
+    memory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,4 +208,4 @@ class Slow:
     us: float
 
 
-Reply = Hello | Ok | Slow | Agreed | Timed | Failure
+Reply = Hello | Ok | Slow | Agreed | Kept | Timed | Failure

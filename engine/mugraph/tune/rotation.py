@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from math import ceil
 
@@ -30,13 +31,18 @@ class Rotation:
     flush: bool
 
 
-def rotation(set_bytes: int, l2_bytes: int) -> Rotation:
-    """For inputs of `set_bytes` together on a device with `l2_bytes` of second-level cache."""
+def rotation(set_bytes: int, l2_bytes: int, room_bytes: int = sys.maxsize) -> Rotation:
+    """For inputs of `set_bytes` together on a device with `l2_bytes` of second-level cache. room_bytes: that all copies
+    may take; where it is one alone, the cache is overwritten before it is read again."""
+    most = max(1, room_bytes // max(set_bytes, 1))
     needed = CACHE_TIMES * l2_bytes // max(set_bytes, 1) + 1
-    if needed > MOST_COPIES:
-        return Rotation(MOST_COPIES, MOST_COPIES, True)
+    if needed > min(MOST_COPIES, most):
+        copies = min(MOST_COPIES, most)
+        return Rotation(copies, copies, True)
     # One copy alone larger than the cache still alternates with another: a part of it would survive.
     copies = 1 if set_bytes >= ALONE_TIMES * l2_bytes else max(needed, 2)
+    if copies > most:
+        return Rotation(1, 1, True)
     return Rotation(copies, copies * ceil(LEAST_LAUNCHES / copies), False)
 
 

@@ -7,10 +7,11 @@ a program that makes it.
 
 from __future__ import annotations
 
-import functools
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -27,7 +28,7 @@ _RECORDED = 4
 _LEAST = 2.0**-10
 """Of numbers without a sign: among millions of float16 some would be zeros, which have no logarithm."""
 _PART = 1 << 26
-"""Elements that are compared at once."""
+"""Elements that are drawn, and compared, at once."""
 
 
 def storage_elements(spec: InputSpec) -> int:
@@ -50,10 +51,10 @@ def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
         high = min(spec.high, 2 if spec.dtype == "bool" else torch.iinfo(DTYPES[spec.dtype]).max)
         places = torch.randint(high, (count,), generator=generator, device=generator.device)
         return places.to(DTYPES[spec.dtype]).as_strided(spec.shape, spec.strides)
-    values = torch.randn(count, generator=generator, device=generator.device, dtype=torch.float32)
-    if spec.positive:
-        values = values.abs_().add_(_LEAST)
-    storage = (values * spec.scale).to(DTYPES[spec.dtype])
+    storage = torch.empty(count, device=generator.device, dtype=DTYPES[spec.dtype])
+    for part in _parts(storage):
+        values = torch.randn(len(part), generator=generator, device=generator.device, dtype=torch.float32)
+        part.copy_((values.abs_().add_(_LEAST) if spec.positive else values).mul_(spec.scale))
     return storage.as_strided(spec.shape, spec.strides)
 
 
@@ -74,17 +75,49 @@ def set_bytes(specs: Sequence[InputSpec]) -> int:
     return sum(storage_elements(spec) * DTYPES[spec.dtype].itemsize for spec in specs)
 
 
-@functools.lru_cache(maxsize=1)
-def _copies(specs: tuple[InputSpec, ...], count: int, seed: int) -> list[list[torch.Tensor]]:
+@dataclass
+class Sets:
     """Sets of inputs. Dozens of candidates are timed on the same, one after the other: drawing them takes longer than
-    the timing does."""
-    generator = torch.Generator(device="cuda").manual_seed(seed)
-    return [make_inputs(specs, generator) for _ in range(count)]
+    the timing does. Those of one kind are kept, and gone before others are drawn."""
+
+    device: str = "cuda"
+    _kept: tuple[tuple[tuple[InputSpec, ...], int, int], list[list[torch.Tensor]]] | None = None
+
+    def of(self, specs: tuple[InputSpec, ...], count: int, seed: int) -> list[list[torch.Tensor]]:
+        key = specs, count, seed
+        if self._kept is None or self._kept[0] != key:
+            self._kept = None
+            generator = torch.Generator(device=self.device).manual_seed(seed)
+            self._kept = key, [make_inputs(specs, generator) for _ in range(count)]
+        return self._kept[1]
+
+    def room(self, specs: tuple[InputSpec, ...], seed: int) -> int:
+        """Bytes that sets of these inputs may take: half of what is free, or what those do that are there."""
+        if self._kept is not None:
+            (kept, count, own), _ = self._kept
+            if (kept, own) == (specs, seed):
+                return max(1, count) * set_bytes(specs)
+            self._kept = None
+        return free_bytes() // 2
+
+    def forget(self) -> None:
+        self._kept = None
+
+
+_sets = Sets()
 
 
 def forget_inputs() -> None:
     """Those that were kept for what is timed next."""
-    _copies.cache_clear()
+    _sets.forget()
+
+
+def free_bytes() -> int:
+    """Of the device, that other processes do not have."""
+    if not torch.cuda.is_available():
+        return sys.maxsize
+    torch.cuda.empty_cache()
+    return torch.cuda.mem_get_info()[0]
 
 
 class TooLong(Exception):
@@ -108,8 +141,8 @@ class Replayable:
         limit_us: float | None = None,
     ) -> None:
         """limit_us: of one launch. Raises TooLong."""
-        self._plan = rotation(set_bytes(specs), l2_bytes)
-        self._copies = _copies(tuple(specs), self._plan.copies, seed)
+        self._plan = rotation(set_bytes(specs), l2_bytes, _sets.room(tuple(specs), seed))
+        self._copies = _sets.of(tuple(specs), self._plan.copies, seed)
         self._flush = torch.empty(CACHE_TIMES * l2_bytes, dtype=torch.int8, device="cuda") if self._plan.flush else None
         self._function = function
         us = self._warm_up(function)
@@ -217,30 +250,68 @@ def tensors_of(result: object) -> tuple[torch.Tensor, ...]:
     return tensors
 
 
+@dataclass
+class Errors:
+    """Of a result that is compared some rows at a time, relative to the reference's largest absolute value. inf where
+    one is not finite and the other is."""
+
+    _most: float = 0.0
+    _scale: float = 0.0
+    _squares: float = 0.0
+    _count: int = 0
+    _numbers: int = 0
+
+    def add(self, value: torch.Tensor, reference: torch.Tensor) -> None:
+        if value.shape != reference.shape:
+            self._most = math.inf
+            return
+        # Of gigabytes, a part at a time: float64 takes twice the memory, and there may be little left.
+        for mine, truth in zip(_parts(value), _parts(reference), strict=True):
+            self._count += truth.numel()
+            self._numbers += int((truth < math.inf).sum())
+            finite = torch.isfinite(truth)
+            if not bool((torch.isfinite(mine) == finite).all()):
+                self._most = math.inf
+                continue
+            mine, truth = (torch.where(finite, one.double(), 0.0) for one in (mine, truth))
+            self._scale = max(self._scale, float(truth.abs().max()))
+            apart = mine.sub_(truth).abs_()
+            self._most = max(self._most, float(apart.max()))
+            self._squares += float(apart.square_().sum())
+
+    @property
+    def largest(self) -> float:
+        """Difference."""
+        return self._most / (self._scale or 1.0)
+
+    @property
+    def mean(self) -> float:
+        """Root mean square difference."""
+        if self._most == math.inf:
+            return math.inf
+        return math.sqrt(self._squares / max(1, self._count)) / (self._scale or 1.0)
+
+    @property
+    def share_of_numbers(self) -> float:
+        """How many of the reference's elements are numbers, a mask's minus infinity among them."""
+        return self._numbers / self._count if self._count else 1.0
+
+
 def relative_errors(value: torch.Tensor, reference: torch.Tensor) -> tuple[float, float]:
-    """Largest and root mean square difference, over the reference's largest absolute value, in float64; inf where one
-    is not finite and the other is."""
-    if value.shape != reference.shape:
-        return math.inf, math.inf
-    most = scale = squares = 0.0
-    # Of gigabytes, a part at a time: float64 takes twice the memory, and there may be little left.
+    """Largest and root mean square difference."""
+    errors = Errors()
+    errors.add(value, reference)
+    return errors.largest, errors.mean
+
+
+def norms_apart(value: torch.Tensor, reference: torch.Tensor) -> float:
+    """Norm of the difference over the reference's, in float64; NaN where something is no number."""
+    apart = whole = 0.0
     for mine, truth in zip(_parts(value), _parts(reference), strict=True):
-        finite = torch.isfinite(truth)
-        if not bool((torch.isfinite(mine) == finite).all()):
-            return math.inf, math.inf
-        mine, truth = (torch.where(finite, one.double(), 0.0) for one in (mine, truth))
-        scale = max(scale, float(truth.abs().max()))
-        apart = mine.sub_(truth).abs_()
-        most = max(most, float(apart.max()))
-        squares += float(apart.square_().sum())
-    return most / (scale or 1.0), math.sqrt(squares / max(1, value.numel())) / (scale or 1.0)
-
-
-def share_of_numbers(tensor: torch.Tensor) -> float:
-    """How many of its elements are numbers, a mask's minus infinity among them."""
-    if not tensor.numel():
-        return 1.0
-    return sum(int((part < math.inf).sum()) for part in _parts(tensor)) / tensor.numel()
+        exact = truth.double()
+        apart += float((mine.double() - exact).square_().sum())
+        whole += float(exact.square_().sum())
+    return math.sqrt(apart / whole) if whole else math.sqrt(apart)
 
 
 def _parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:

@@ -30,6 +30,7 @@ from mugraph.freed_memory import give_back, keep_freed_memory
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.orphan import end_with_parent
+from mugraph.too_little_memory import in_words, is_of_memory
 from mugraph.trace.run.tf32 import take
 from mugraph.verification.across import Evaluation
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
@@ -42,6 +43,7 @@ from mugraph.verification.near import Near
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed
 from mugraph.verification.torch_reference import outputs
+from mugraph.verification.unchanged import Unchanged
 
 _log = logging.getLogger("mugraph.verification")
 
@@ -74,8 +76,21 @@ class ScenarioResult:
 
 
 def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[ScenarioResult]:
-    """All scenarios of one request; stops after the first that fails."""
+    """All scenarios of one request; stops after the first that fails. Raises MemoryError."""
     program = cast(TensorProgram, pickle.loads(base64.b64decode(request["program"])))
+    try:
+        return _every_scenario(program, request, device, folder)
+    except Exception as error:
+        if not is_of_memory(error):
+            raise
+        whole = len(list(pieces(program, _PIECE, across=True))) == 1
+        how = "all of it at once, as it has no axis along which it can be cut" if whole else "piece by piece"
+        raise MemoryError(f"{in_words(error)} (the program is compared with float64 {how})") from error
+
+
+def _every_scenario(
+    program: TensorProgram, request: Mapping[str, Any], device: torch.device, folder: Path
+) -> list[ScenarioResult]:
     take(program.tf32)  # which a library's kernel goes by
     launch = _load(request["module"], request["launcher"], folder, request["number"])
     results: list[ScenarioResult] = []
@@ -196,17 +211,18 @@ class _Run:
                 return f"the launcher does not return {tensor.name}"
         arguments = [self._argument(name) for name in self.order]
         # Whole buffers, so that writes into gaps and guards show too; compared as bits because they hold NaN.
-        before = [_bits(argument).clone() for argument in arguments]
+        unchanged = Unchanged([_bits(argument) for argument in arguments])
         with _poisoned(), np.errstate(all="ignore"):  # the interpreter computes with numpy
-            first = _as_tuple(self.launch(*arguments))
-            kept = [result.clone() for result in first]
-            second = _as_tuple(self.launch(*arguments)) if twice else first
-        if not all(torch.equal(_bits(a), b) for a, b in zip(arguments, before, strict=True)):
+            # What it returned is gone before it runs again.
+            kept = [result.clone() for result in _as_tuple(self.launch(*arguments))]
+            second = _as_tuple(self.launch(*arguments)) if twice else kept
+        if not unchanged.holds:
             return "the kernel writes to its inputs"
-        if len(first) != len(self.names):
-            return f"the launcher returns {len(first)} tensors, not {len(self.names)}"
-        if not all(torch.equal(_bits(a), _bits(b)) for a, b in zip(kept, second, strict=True)):
+        if len(kept) != len(self.names):
+            return f"the launcher returns {len(kept)} tensors, not {len(self.names)}"
+        if len(second) != len(kept) or not all(map(torch.equal, map(_bits, kept), map(_bits, second))):
             return "two runs give different results"
+        del second
         for name, result in zip(self.names, kept, strict=True):
             tensor = self.program.tensor(name)
             shape, dtype = tensor.shape(self.program.sizes), TORCH_TYPES[tensor.dtype]
@@ -315,12 +331,19 @@ def units_apart(result: Tensor, eager: Tensor, dtype: torch.dtype) -> float:
 
 def _equal(one: Tensor, other: Tensor) -> bool:
     """In one type, element by element; NaN is equal to NaN, and 0 to -0."""
-    return one.dtype == other.dtype and bool(((one == other) | (one.isnan() & other.isnan())).all())
+    if one.dtype != other.dtype:
+        return False
+    return all(bool(((a == b) | (a.isnan() & b.isnan())).all()) for a, b in _by_parts(one, other))
 
 
 def _equal_signs(one: Tensor, other: Tensor) -> bool:
     """Of all that are no NaN."""
-    return bool(((one.signbit() == other.signbit()) | one.isnan()).all())
+    return all(bool(((a.signbit() == b.signbit()) | a.isnan()).all()) for a, b in _by_parts(one, other))
+
+
+def _by_parts(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Of tensors of one shape, so many elements at a time as a piece has."""
+    return zip(*(torch.split(tensor.reshape(-1), _PIECE) for tensor in tensors), strict=True)
 
 
 def _square(x: Tensor) -> float:
@@ -373,6 +396,8 @@ def _load(module: str, launcher: str, folder: Path, number: int) -> Callable[...
 
 def _sentence(error: Exception) -> str:
     """CUDA's errors begin with what happened and end with advice; Triton's begin with the source and end with it."""
+    if isinstance(error, MemoryError):
+        return str(error) or in_words(error)
     lines = str(error).strip().splitlines() or [""]
     return f"{type(error).__name__}: {lines[0] if lines[0].startswith('CUDA') else lines[-1]}"
 

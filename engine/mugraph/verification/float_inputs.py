@@ -87,7 +87,7 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         reach, degenerate, factor = attempt
         generator.set_state(state)
         drawn = {
-            name: factor * drawn
+            name: drawn.mul_(factor)
             if (dtype := program.tensor(name).dtype) in COMPUTED
             else held(drawn, dtype, numbers.get(name), mixed=mixed)
             for number, name in enumerate(owners.values())
@@ -97,7 +97,8 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
             drawn |= {n: _positive(drawn[n], program.tensor(n).dtype) for n in positive}
         bound = _LARGE if scenario in ("normal", "large logits") else _MODERATE
         drawn = _bounded_logits(program, drawn, home, bound, only_larger=scenario != "large logits")
-        placed = {name: place(drawn[name], program.tensor(name), program.sizes) for name in drawn}
+        # Of gigabytes, none is held twice.
+        placed = {name: place(drawn.pop(name), program.tensor(name), program.sizes) for name in list(drawn)}
         inputs = {name: placed[owner] for name, owner in home.items()}
         eager = _eager(program, inputs, headroom)
         return None if eager is None else Drawn(inputs, eager)
@@ -171,11 +172,11 @@ def _draw(
             single = 3.0 if _is_centred(program, tensor) else 3.0 * terms**0.5
             return with_kinds(data, _rows_along(program, tensor), far(single))
         case "subnormal" if tensor.dtype == "f16" and number % 2 == 0:
-            return data * _SUBNORMAL
+            return data.mul_(_SUBNORMAL)
         case "normal" if any(op.fn or op.kind.opaque for op in program.ops):
             # Functions are curved around zero: products near 1, not near the root of how many they add up.
             terms = prod(data.shape[dim] for dim in reduced(program, tensor))
-            return data * terms**-0.25
+            return data.mul_(terms**-0.25)
         case _:
             return data
 
@@ -186,8 +187,8 @@ def _mirror(program: TensorProgram, tensor: Layout, data: Tensor, sign: float, g
         half = data.shape[position] // 2
         if half:
             first = data.narrow(position, 0, half)
-            noise = torch.randn(first.shape, generator=generator, dtype=torch.float64, device=generator.device)
-            data.narrow(position, half, half).copy_(sign * first + noise / 16)
+            noise = torch.randn(first.shape, generator=generator, dtype=data.dtype, device=generator.device)
+            data.narrow(position, half, half).copy_(noise.div_(16).add_(first, alpha=sign))
             return data
     return data
 
@@ -240,7 +241,8 @@ def _bounded_logits(
             break
         before = top
         factor = min(8.0, max(0.001, (bound / top) ** 0.5))
-        drawn = {name: data * factor if name in scaled else data for name, data in drawn.items()}
+        for name in scaled:
+            drawn[name] = drawn[name].mul_(factor) if drawn[name].is_floating_point() else drawn[name] * factor
     return drawn
 
 

@@ -93,11 +93,12 @@ def with_spikes(data: Tensor, reduced: Sequence[int], generator: torch.Generator
         places[::2] = late[::2]
         named = torch.tensor([size - 1, 0, max(0, size - 2), size // 2], device=data.device)[:rows]
         places[: len(named)] = named
-        at = torch.arange(size, device=data.device).reshape([-1 if d == dim else 1 for d in range(data.dim())])
-        spiked = (1.0 + data.abs()) * size**0.5
+        one_each = [1 if d == dim else n for d, n in enumerate(data.shape)]
+        at = places.reshape(across).expand(one_each)
+        spiked = (1.0 + data.gather(dim, at).abs()) * size**0.5
         if rows > 8:  # the others of either sign
             signs = torch.randint(0, 2, (rows,), generator=generator, device=data.device) * 2.0 - 1.0
             signs[:8] = 1.0
             spiked = spiked * signs.reshape(across)
-        data = torch.where(at == places.reshape(across), spiked, data)
+        data.scatter_(dim, at, spiked)
     return data

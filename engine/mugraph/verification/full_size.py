@@ -127,7 +127,7 @@ def _parts(program: TensorProgram, slices: Mapping[str, tuple[int, int]]) -> dic
         if tensor.source:
             groups.setdefault((tensor.source, tensor.shape(program.sizes)), []).append(tensor)
     found: dict[str, tuple[str, Index]] = {}
-    for group in groups.values():
+    for group in (one for one in groups.values() if len(one) > 1):
         places = {t.name: [places_of(t, i, program.sizes, slices) for i in range(len(t.dims))] for t in group}
         most = max(group, key=lambda tensor: sum(len(one) for one in places[tensor.name]))
         for tensor in group:

@@ -86,6 +86,13 @@ def places_of(tensor: Tensor, dim: int, sizes: Sizes, slices: Slices) -> NDArray
     return places
 
 
+def count_of(tensor: Tensor, dim: int, sizes: Sizes, slices: Slices) -> int:
+    """How many there are."""
+    if any(window.dim == dim for window in tensor.windows):
+        return len(places_of(tensor, dim, sizes, slices))
+    return prod(slices[axis][1] if axis in slices else sizes[axis] for axis in tensor.dims[dim])
+
+
 def _places_of_window(window: Window, axes: Sequence[str], sizes: Sizes, slices: Slices) -> NDArray[np.int64]:
     positions, taps = window.split(axes)
     extent = window.extent(axes, sizes)

@@ -22,7 +22,8 @@ HERE = Device("a GPU", "gpu", TARGET, TARGET.capability, "1")
 @dataclass
 class Machine:
     """Stands for everything that runs elsewhere. log: what it was asked, in order. busy: how often PyTorch's compilers
-    are still to be found at work. seconds: on a clock that goes while something is measured"""
+    are still to be found at work. seconds: on a clock that goes while something is measured. keeps: whether calls keep
+    float32's digits, where they may take TF32; asked: of which it was asked"""
 
     log: list[str] = field(default_factory=list[str])
     busy: int = 0
@@ -33,6 +34,8 @@ class Machine:
     seconds: float = 0.0
     times_itself: bool = True
     is_ready: bool = True
+    keeps: bool | None = False
+    asked: list[Subject] = field(default_factory=list[Subject])
 
     def release(self) -> None:
         self.busy = 0
@@ -80,6 +83,10 @@ class Machine:
 
     def agree(self, *_: object) -> Agreed:
         return Agreed(True, 0.0, 1e-3)
+
+    def keeps_digits(self, subject: Subject, inputs: object) -> bool | None:
+        self.asked.append(subject)
+        return self.keeps
 
     def compare_called(
         self, subjects: Sequence[Subject], inputs: object, ours: str, applied: object, **_: object

@@ -130,3 +130,56 @@ def test_a_model_whose_code_is_in_another_file(trace, tmp_path: Path, monkeypatc
     found = trace("from scaled import Scaled\n" + MODEL)
     (said,) = found.notices
     assert said.startswith("Model.forward runs no code of this file: it is in scaled.py, line 6; kernels are found in")
+
+
+LIBRARYS = """
+class Encoded(nn.Module):
+    def __init__(self, layers=6):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(64, 4, 128)
+        self.encoder = nn.TransformerEncoder(layer, layers)
+        self.head = nn.Linear(64, 64)
+
+    # mugraph: x=f32[2, 16, 64]
+    def forward(self, x):
+        x = torch.relu(x * 2) + 1
+        x = self.encoder(x)
+        return torch.relu(self.head(x)) * 2
+
+
+class Few(Encoded):
+    def __init__(self):
+        super().__init__(layers=1)
+
+    # mugraph: x=f32[2, 16, 64]
+    def forward(self, x):
+        x = self.encoder(x)
+        return torch.relu(self.head(x)) * 2
+
+
+# mugraph: x=f32[2, 16, 64], w=f32[192, 64], b=f32[192], v=f32[64, 64], c=f32[64]
+def attended(x, w, b, v, c):
+    x = torch.relu(x * 2) + 1
+    y, _ = F.multi_head_attention_forward(
+        x, x, x, 64, 4, w, b, None, None, False, 0.1, v, c, training=True, need_weights=False
+    )
+    for _ in range(3):
+        y = torch.relu(F.dropout(y @ v, training=True) @ v) * 2
+    return y
+"""
+
+
+def test_a_line_in_which_a_library_does_much_is_said(trace) -> None:
+    lines = LIBRARYS.splitlines()
+    encoder, attention = (
+        6 + lines.index(line) for line in ("        x = self.encoder(x)", "    y, _ = F.multi_head_attention_forward(")
+    )
+    found = trace(LIBRARYS)
+    assert {region.function for region in found.regions} == {"Encoded.forward", "Few.forward", "attended"}
+    first, second = found.notices
+    assert first.startswith(f"Encoded.forward, line {encoder}, has no region: a library's code makes ")
+    assert first.endswith(" calls of PyTorch's in it, and a region has 192 at most")
+    assert second == (
+        f"attended, line {attention}, has no region: torch.nn.functional.scaled_dot_product_attention, which it calls, "
+        "is no part of one (random (dropout))"
+    )

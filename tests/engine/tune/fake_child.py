@@ -3,10 +3,10 @@
 "hang" never answers, "once" not the first time that it is asked (its source names a folder to remember that in).
 "late" prepares, and breaks what comes next, once (the same). "nurse" has started a process of its own, whose id it
 writes to the file that its source names. "slow" takes a third of a second, "die" ends the process at once, "poison"
-is a fatal failure, "bad" fails and the process lives on. Anything else prepares; its time is the number after the
-last underscore ("fast_3" takes 3 µs). What a program calls takes ten times that, and 5 µs more once it is entered;
-entering "die" ends the process, entering "refuse" fails. Started with "after" and a path, it greets once there is
-such a file.
+is a fatal failure, "bad" fails and the process lives on, "large" has no memory beside others and "endless" none at all.
+Anything else prepares; its time is the number after the last underscore ("fast_3" takes 3 µs). What a program calls
+takes ten times that, and 5 µs more once it is entered; entering "die" ends the process, entering "refuse" fails.
+Started with "after" and a path, it greets once there is such a file.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ def answer(request: Request, ready: set[str]) -> Reply:
                 time.sleep(0.3)
             if subject.name.startswith("bad"):
                 return Failure("OutOfResources: shared memory")
+            if subject.name.startswith("endless") or (subject.name.startswith("large") and ready):
+                return Failure("there was too little memory", memory=True)
             if subject.name.startswith("late"):
                 _marks.append(Path(subject.source) / "late")
             ready.add(subject.name)

@@ -9,6 +9,8 @@ from mugraph.tune import agreeing
 from mugraph.tune.agreeing import agree
 from mugraph.tune.messages import Agreed, Failure, InputSpec
 
+from tests.support.tf32 import as_tf32
+
 CPU = torch.device("cpu")
 X, WEIGHT = InputSpec((4096, 8), (8, 1), "f32"), InputSpec((8, 16), (16, 1), "f32")
 
@@ -21,14 +23,6 @@ def found(mine: agreeing.Function, reference: agreeing.Function, *specs: InputSp
 
 def mean_of_products(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return (x @ weight).mean(0)
-
-
-def as_tf32(tensor: torch.Tensor) -> torch.Tensor:
-    """With ten bits of mantissa, to nearest."""
-    if tensor.dtype != torch.float32:
-        return tensor
-    bits = tensor.view(torch.int32)
-    return ((bits + 0x1000) & ~0x1FFF).view(torch.float32)
 
 
 def test_the_same_in_another_order() -> None:
@@ -90,7 +84,7 @@ def test_an_element_at_several_places_and_a_mask_with_minus_infinity() -> None:
 
 
 def test_without_double_precision_the_original_is_the_measure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agreeing, "_free_bytes", lambda: 0)
+    monkeypatch.setattr(agreeing.timing, "free_bytes", lambda: 0)
     agreed = found(mean_of_products, mean_of_products, X, WEIGHT)
     assert (agreed.passed, agreed.error) == (True, 0.0)
 
@@ -153,3 +147,52 @@ def test_a_mask_of_minus_infinity_counts_as_numbers() -> None:
         return x.masked_fill(torch.ones(4096, 8, dtype=torch.bool).triu(-3), float("-inf"))
 
     assert found(masked, masked, X).passed
+
+
+def short_of_memory(monkeypatch: pytest.MonkeyPatch, seen: list[torch.Size]) -> agreeing.Function:
+    """There is memory for a few rows in double precision. seen: shapes of which that is asked"""
+    monkeypatch.setattr(agreeing.timing, "free_bytes", lambda: 1 << 18)
+
+    def softmax(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        if x.dtype == torch.float64:
+            seen.append(x.shape)
+        return (x @ weight).softmax(-1)
+
+    return softmax
+
+
+def test_where_memory_is_short_rows_are_compared_with_double_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[torch.Size] = []
+    softmax = short_of_memory(monkeypatch, seen)
+    assert found(softmax, softmax, X, WEIGHT).error > 0, "of its own results it would be none"
+    assert sum(shape[0] for shape in seen) == 2 * 4096, "all rows, with signs and without"
+    assert max(shape[0] for shape in seen) < 4096 // 8
+    assert not found(lambda x, w: softmax(as_tf32(x), w), softmax, X, WEIGHT).passed
+
+    def one_row(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        y = softmax(x, weight)
+        y[3000] *= 1.001
+        return y
+
+    assert not found(one_row, softmax, X, WEIGHT).passed
+
+
+@pytest.mark.parametrize("rows", ["all", "the last", "the middle"])
+def test_rows_that_depend_on_others_are_compared_in_their_own_precision(
+    rows: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of the inputs would give other numbers: by a mean over all, or by where the part lies."""
+    seen: list[torch.Size] = []
+    softmax = short_of_memory(monkeypatch, seen)
+
+    def code(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        y = softmax(x, weight)
+        if rows == "all":
+            return y - y.mean(0)
+        places = torch.arange(len(x)) + 1
+        return y * (places == (4096 if rows == "the last" else 2000))[:, None] + y
+
+    agreed = found(code, code, X, WEIGHT)
+    assert agreed.passed
+    assert (agreed.error == 0) is (rows != "the middle"), "the part with that row alone"
+    assert not found(lambda x, weight: code(x, weight) * 1.001, code, X, WEIGHT).passed

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from mugraph.codegen.tile.analyses import Analyses
 from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.constants import Constants
-from mugraph.codegen.tile.index import Indices, subscript
+from mugraph.codegen.tile.index import REACH, WIDE, Indices, subscript
 from mugraph.codegen.tile.kinds import EXP2, ROWMAX
 from mugraph.codegen.tile.memory import finish_loads, store
 from mugraph.codegen.tile.nodes import Node
@@ -148,7 +148,13 @@ class Emitter(Values):
                 start, end = self.masks.ends(axis, (n.inputs[0] for n in members), self.nodes, home.bound)
         if self.plan[axis].split:
             which, part = names.index[self.plan[axis].split], names.part[axis]
+            # Also where the axis's own elements are within reach, the end of its last part may not be.
+            if self.plan[axis].part * -(-self.indices.sizes[axis] // self.plan[axis].part) >= REACH:
+                which += WIDE
             start, end = f"{which} * {part}", f"tl.minimum(({which} + 1) * {part}, {names.size[axis]})"
+        elif self.indices.sizes[axis] >= REACH:
+            # Up to 2^32 an end has 32 bits and no sign, and Triton's loop takes it to have one.
+            end = f"tl.cast({end or names.size[axis]}, tl.int64)"
         step = f", {names.block[axis]}" if self.plan[axis].wide else ""
         place = self._from_end(axis) if body.backwards else names.loop[axis]
         ends = f"{start or 0}, {end or names.size[axis]}{step}"

@@ -15,6 +15,9 @@ from mugraph.ir.tensors import Tensor
 
 GRID_LIMITS = (2**31 - 1, 65_535, 65_535)
 """Thread blocks a launch may have along x, y, z."""
+REACH = 2**31
+"""Numbers from 0 on that have 32 bits, as Triton's indices do unless the text says more."""
+WIDE = ".to(tl.int64)"
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,8 @@ class Indices:
         for axis in dim.axes:
             text = local[axis]
             if plan[axis].role is Role.GRID:
-                text = f"{self.grid.pids[axis]} * {names.block[axis]} + {text}"
+                wide = WIDE if self._is_beyond(axis) else ""
+                text = f"{self.grid.pids[axis]}{wide} * {names.block[axis]} + {text}"
             elif plan[axis].role is Role.LOOP:
                 text = f"{names.loop[axis]} + {text}"
             lines.append(_line(names.index[axis], text))
@@ -148,12 +152,12 @@ class Indices:
         varying = frozenset(axis for axis in tensor.axes if axis in self.plan and self.plan[axis].dynamic)
         symbols = stride_symbols(tensor, self.sizes, self.names.size, varying)
         self._check_strides(tensor, strides, symbols)
-        far = sum(abs(stride) * (self.sizes[axis] - 1) for axis, stride in strides.items()) >= 2**31
+        far = sum(abs(stride) * (self.sizes[axis] - 1) for axis, stride in strides.items()) >= REACH
         terms = [self.names.pointer[tensor.name]]
         if tensor.origin:
             terms = [f"{terms[0]} {'-' if tensor.origin < 0 else '+'} {abs(tensor.origin)}"]
         for dim, place in placed.items():
-            wide = ".to(tl.int64)" if far and not place.isdecimal() else ""
+            wide = WIDE if far and not place.isdecimal() else ""
             terms.append(f"{place}{wide} * {tensor.strides[dim]}" if tensor.strides[dim] != 1 else f"{place}{wide}")
         summed = [
             a
@@ -165,9 +169,15 @@ class Indices:
         for axis in sorted(summed, key=lambda a: -abs(strides[a])):
             if strides[axis] == 0 and not self.plan[axis].wide:
                 continue
-            index = self.at(axis, dims, ".to(tl.int64)" if far else "", turned=axis in tensor.reversed)
+            wide = WIDE if far and not self._is_beyond(axis) else ""
+            index = self.at(axis, dims, wide, turned=axis in tensor.reversed)
             terms.append(index if symbols[axis] == "1" else f"{index} * {symbols[axis]}")
         return " + ".join(terms)
+
+    def _is_beyond(self, axis: str) -> bool:
+        """Does an axis of the grid have more elements than 32 bits number? (A loop's index has the bits of its end.)"""
+        plan = self.plan[axis]
+        return plan.role is Role.GRID and plan.wide and self.sizes[axis] > REACH
 
     def at(self, axis: str, dims: Sequence[Dim], suffix: str = "", *, turned: bool = False) -> str:
         """The axis's index, as it broadcasts in a tile of `dims`. suffix: a conversion of it. turned: counted from the

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from mugraph.ir.region import Region
 from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.trace.pytorch.targets import matters
 from mugraph.trace.regions.replacement_unit import Refused
 from mugraph.trace.regions.scope import Scope
-from mugraph.trace.run.tape import Activation, Record
+from mugraph.trace.run.tape import Activation, Event, Happening, Record
 
 _MOST = 4
-"""Calls that are named."""
+"""Calls, or lines, that are named."""
+_MUCH = 2
+"""Products and reductions that one line has a library make: with one, it is a call of that."""
 
 
 def no_region(scope: Scope, refused: Mapping[int, Refused]) -> str | None:
@@ -45,6 +48,60 @@ def no_region(scope: Scope, refused: Mapping[int, Refused]) -> str | None:
     listed = f"{', '.join(said[:-1])} and {said[-1]}" if len(said) > 1 else said[0]
     what = "are kernels" if len(said) > 1 or ", " in listed else "is a kernel"
     return f"{name} has no region: {listed} {what} of PyTorch's own, and nothing else is computed in it"
+
+
+def lines_without(scope: Scope, regions: Sequence[Region], told: Collection[int], most_calls: int) -> Iterator[str]:
+    """Of functions that have regions: lines outside of them that have a library make many calls, which is what a whole
+    encoder of PyTorch's own is, and why they are in none.
+
+    regions: those that are kept. told: lines of which something is said already. most_calls: of a region
+    """
+    left: dict[tuple[str, int], list[Event]] = {}
+    for (name, line, _, _), events in _steps(scope, regions).items():
+        if line not in told and len(events) > len(left.get((name, line), ())):
+            left[name, line] = events
+    for (name, line), events in sorted(left.items(), key=lambda item: -len(item[1]))[:_MOST]:
+        records = [event for event in events if isinstance(event, Record)]
+        if sum(matters(record.target) for record in records) < _MUCH:
+            continue
+        first = next((one for one in events if isinstance(one, Record | Happening) and one.problem), None)
+        if first is not None:
+            what = canonical(first.target) if isinstance(first, Record) else first.name
+            yield f"{name}, line {line}, has no region: {what}, which it calls, is no part of one ({first.problem})"
+        elif len(records) > most_calls:
+            yield (
+                f"{name}, line {line}, has no region: a library's code makes {len(records)} calls of PyTorch's in it, "
+                f"and a region has {most_calls} at most"
+            )
+
+
+_Step = tuple[str, int, int, int]
+
+
+def _steps(scope: Scope, regions: Sequence[Region]) -> dict[_Step, list[Event]]:
+    """Function, line, activation and step -> what happened there, where no region has it. Each event counts for the
+    innermost function that is in the file."""
+    covered: set[int] = set()
+    places: dict[int, _Step] = {}
+    for activation in scope.tape.activations:  # those that called come before what they called
+        if not scope.is_in_file(activation):
+            continue
+        name = scope.name_of(activation)
+        ranges = [one.range for one in regions if one.function == name]
+        for number in range(activation.event, activation.end):
+            event = scope.tape.events[number]
+            site = event.site.within(activation.index)
+            if site is None:
+                continue
+            line = scope.range_in(activation, event).start.line + 1
+            places[number] = name, line, activation.index, site.step
+            if any(one.start.line < line <= one.end.line + 1 for one in ranges):
+                covered.add(number)
+    found: dict[_Step, list[Event]] = {}
+    for number, place in places.items():
+        if number not in covered:
+            found.setdefault(place, []).append(scope.tape.events[number])
+    return found
 
 
 def _elsewhere(scope: Scope, outermost: Activation) -> str | None:
