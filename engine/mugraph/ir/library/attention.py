@@ -2,7 +2,7 @@
 
 softmax(scale * query @ key.T, under a mask) @ value. It is divided by the sum of the exponentials before or after the
 second product, which is the same. A mask is the one of as many places as there are (of_places), a tensor that is added
-to the scaled logits, or a tensor of truth values. Of what is read the result may be made 0 in rows of which nothing is
+to the scaled logits, or a tensor of truth values. Of what is read the result is made 0 in rows of which nothing is
 seen, as PyTorch's attention does.
 """
 
@@ -24,8 +24,8 @@ _Function = Callable[[float], float]
 
 @dataclass(frozen=True, slots=True)
 class ReadMask:
-    """A mask that is a tensor. is_added: to the logits, or it is of truth values. is_said: the program says what a row
-    is of which nothing is seen: 0"""
+    """A mask that is a tensor. is_added: to the logits, or it is of truth values. is_said: this part says what a row is
+    of which nothing is seen: 0"""
 
     tensor: Tensor
     is_added: bool
@@ -216,8 +216,12 @@ def attention_of(block: BlockGraph) -> Attention | None:
     if logits.mask is None:
         is_read, read = not condition, None
     else:
-        seen = not condition or reader.says_something_is_seen(condition, logits.mask, logits.is_added, total.over)
-        is_read = seen and places is None
+        # Code that adds a mask by hand has NaN in a row of which nothing is seen, where the call has 0; only PyTorch's
+        # attention adds minus infinity for a truth value, and it says 0 itself.
+        said = (
+            reader.says_something_is_seen(condition, logits.mask, logits.is_added, total.over) if condition else False
+        )
+        is_read = places is None and (said if condition else not logits.is_added)
         read = ReadMask(block.tensor(logits.mask.tensor), logits.is_added, bool(condition))
     if not is_read or not reader.has_met_all:
         return None
