@@ -165,3 +165,19 @@ def test_python_types_as_dtypes(regions: Regions) -> None:
     )
     ones = next(call for call in region.calls if call.target == "torch.ones")
     assert ones.kwargs["dtype"] == Symbol("torch.bool")
+
+
+def test_lines_of_several_statements(regions: Regions) -> None:
+    """A kernel's call takes whole lines, or the value of one statement of a line."""
+    found = regions("""
+        log = []
+
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def f(x, w):
+            log.append(1); y = x @ w
+            z = y.relu(); log.append(z)
+            z = z + 1
+            z = z @ w; z = z.exp()
+            log.append(z); return z.sum()
+        """)
+    assert [region.text for region in found] == ["x @ w", "z = z + 1\n    z = z @ w; z = z.exp()", "z.sum()"]

@@ -61,6 +61,8 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     outs = live_outs_of(scope, unit, start)
     if isinstance(outs, Offence):
         return outs
+    if (step := _on_a_shared_line(scope, unit, outs)) is not None:
+        return Offence(step, "shares its line with other code")
     visible = [record for record in records if record.writes and not is_private_write(scope, record, records)]
     for record in visible:
         if not record.in_place:
@@ -169,6 +171,25 @@ def _region(
         function_args=arguments_of(function),
         names=names,
     )
+
+
+def _on_a_shared_line(scope: Scope, unit: Unit, live_outs: Sequence[Named]) -> int | None:
+    """The step of a statement that shares its line with other code. None where none does, or the unit is one statement
+    of which the value alone can be replaced."""
+    if unit.expression is not None:
+        return None
+    before, after = scope.here.source.beside(unit.statements[0], unit.statements[-1])
+    match unit.statements:
+        case [ast.Return(ast.expr() as value)]:
+            bound = ["return"]
+        case [ast.Assign(targets, value)]:
+            bound = [ast.unparse(target) for target in targets]
+        case _:
+            bound, value = list[str](), None
+    names = [out.expression for out in live_outs]
+    if not (before or after) or (bound == names and not isinstance(value, ast.Tuple | ast.List)):
+        return None
+    return unit.first if before else unit.after - 1
 
 
 def arguments_of(function: Function) -> tuple[str, ...]:

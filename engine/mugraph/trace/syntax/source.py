@@ -67,6 +67,13 @@ class Source:
         end_line, end_column = last.end_lineno or last.lineno, last.end_col_offset or last.col_offset
         return Range(self.position(first.lineno, first.col_offset), self.position(end_line, end_column))
 
+    def beside(self, first: ast.stmt, last: ast.stmt) -> tuple[bool, bool]:
+        """Whether other code stands before the first on its line, and behind the last on its line."""
+        end_line, end_column = last.end_lineno or last.lineno, last.end_col_offset or last.col_offset
+        before = self.lines[first.lineno - 1][: self._character(first.lineno, first.col_offset)].strip()
+        after = self.lines[end_line - 1][self._character(end_line, end_column) :].strip()
+        return bool(before), bool(after) and not after.startswith("#")
+
     def covered(self, first: ast.expr | ast.stmt, last: ast.expr | ast.stmt | None = None) -> str:
         """The text of `span`, exactly."""
         last = last or first
