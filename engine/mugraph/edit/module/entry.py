@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from mugraph.edit.module.guard_paths import hoisted, name_for, with_names
 from mugraph.edit.module.operator import call, returns
-from mugraph.edit.module.reads import arguments, is_direct, looked_up, paths_of, read_of
+from mugraph.edit.module.reads import Paths, arguments, is_direct, looked_up, read_of
 from mugraph.edit.module.straight import none_of, straight
 from mugraph.ir.names import Scope
 from mugraph.plans.plan import RegionPlan
@@ -58,10 +58,10 @@ def entry_names(plan: RegionPlan) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*own, _others(plan), on_tensors(plan), tensors_fit(plan), modules_fit(plan))))
 
 
-def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozenset[str]) -> str:
-    """The functions. module_names: globals that no parameter may hide. classes: of the file, that are modules'"""
+def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozenset[str], paths: Paths | None) -> str:
+    """The functions. module_names: globals that no parameter may hide. classes: of the file, that are modules'. paths:
+    what `paths_of` says of the plan"""
     region, scope = plan.region, Scope(module_names)
-    paths = paths_of(plan, classes)
     lasts = paths is not None
     if is_direct(plan):
         names = [scope.unique(name) for name in arguments(plan)]
@@ -154,7 +154,7 @@ def _modules_fit(plan: RegionPlan, checks: Sequence[str], modules: Iterable[str]
     """The test of modules, which is made again only when something about them has changed."""
     scope = Scope({"self"})
     names = {module: module if module.isidentifier() else scope.unique(name_for(module)) for module in modules}
-    bindings, checks = hoisted([with_names(check, names) for check in checks], Scope(names.values()))
+    bindings, checks = hoisted(with_names(checks, names), Scope(names.values()))
     lines = [f"{'and ' if number else ''}{_bracketed(check)}" for number, check in enumerate(checks)]
     return [
         *call("def ", modules_fit(plan), list(names.values()), ":", width=110),

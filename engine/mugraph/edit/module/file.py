@@ -20,6 +20,7 @@ from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import operator_text, torch_type, tuple_text
 from mugraph.edit.module.parts import PRELUDE
 from mugraph.edit.module.ran import TABLES, tables
+from mugraph.edit.module.reads import paths_of
 from mugraph.edit.module.runtime import END, LOADER, OPERATORS, RUNTIME
 from mugraph.edit.module.sizes import cases_of
 from mugraph.edit.module.wrapper import wrapper
@@ -93,7 +94,8 @@ def module_text(
     plans = [with_looked_up(plan, source) for plan in plans]
     names = _module_names() | _global_names(plans, used)
     laid = laid_results(plans, kernels)
-    wrappers = [wrapper(plan, kernels, names, classes, laid) for plan in plans]
+    paths = {plan.name: paths_of(plan, classes) for plan in plans}
+    wrappers = [wrapper(plan, kernels, names, classes, paths[plan.name], laid) for plan in plans]
     capability = figures_of(target or TARGETS["cpu"]).capability
     sections = [_header(plans, original_path), PRELUDE.rstrip()]
     written, operators = set[str](), list[str]()
@@ -106,7 +108,7 @@ def module_text(
                 sections += [kernel.jit.strip(), kernel.launcher.strip()]
                 operators.append(operator_text(kernel, operator_name(kernel, original_path), laid[kernel.name]))
         sections.append(wrapped.text)
-    sections += [_cases(plans), tables(plans, original_path.name, capability, edited, classes)]
+    sections += [_cases(plans), tables(plans, original_path.name, capability, edited, classes, paths)]
     if record is not None:
         sections += [carried_text(plans), record_text(record).rstrip()]
     after = [OPERATORS + "\n\n\n".join(operators), END.rstrip()]

@@ -135,17 +135,19 @@ def _is_root(node: ast.AST) -> bool:
             return False
 
 
-def with_names(expression: str, names: dict[str, str]) -> str:
-    """The expression with each part that is a key of `names` replaced by its name."""
-    return ast.unparse(_Replaced(names).visit(ast.parse(expression, mode="eval")))
+def with_names(expressions: Sequence[str], names: Mapping[str, str]) -> list[str]:
+    """The expressions with each part that is a key of `names` replaced by its name."""
+    replaced = _Replaced(names)
+    return [ast.unparse(replaced.visit(ast.parse(one, mode="eval"))) for one in expressions]
 
 
 class _Replaced(ast.NodeTransformer):
-    def __init__(self, names: dict[str, str]) -> None:
+    def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
+        self._kinds = {type(ast.parse(name, mode="eval").body) for name in names}
 
     def visit(self, node: ast.AST) -> Any:
-        name = self._names.get(ast.unparse(node)) if isinstance(node, ast.expr) else None
+        name = self._names.get(ast.unparse(node)) if type(node) in self._kinds else None
         return ast.Name(name, ast.Load()) if name is not None else self.generic_visit(node)
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 
-from mugraph.edit.module.reads import paths_of, things_of
+from mugraph.edit.module.reads import Paths, things_of
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ran import Code, Ran, together
 from mugraph.plans.plan import RegionPlan
@@ -31,11 +31,18 @@ TABLES = (
 """The names of a kernel module's tables, `_CASES` aside."""
 
 
-def tables(plans: Sequence[RegionPlan], file: str, capability: int, edited: str | None, classes: frozenset[str]) -> str:
+def tables(
+    plans: Sequence[RegionPlan],
+    file: str,
+    capability: int,
+    edited: str | None,
+    classes: frozenset[str],
+    paths: Mapping[str, Paths | None],
+) -> str:
     """What the shared runtime is told of the regions.
 
     file: the name of the user's file. edited: its text with the kernels' calls; None while nothing is written.
-    classes: its classes that are modules'
+    classes: its classes that are modules'. paths: by region, what it reads
     Raises Rejected where two regions ran different code under one name.
     """
     ran: dict[str, Ran] = {}
@@ -54,7 +61,7 @@ def tables(plans: Sequence[RegionPlan], file: str, capability: int, edited: str 
             f"_SOURCE, _CAPABILITY = {file!r}, ({capability // 10}, {capability % 10})",
             *_lines("_RAN", [f"{name!r}: {_ran(one, definitions, imported)}" for name, one in ran.items()]),
             *_lines("_REGIONS", [f"{plan.name!r}: {things_of(plan, classes)[1]!r}" for plan in plans]),
-            *_lines("_PATHS", [f"{plan.name!r}: {one!r}" for plan in plans if (one := paths_of(plan, classes))]),
+            *_lines("_PATHS", [f"{name!r}: {one!r}" for name, one in paths.items() if one]),
             *_lines("_TF32", [f"{plan.name!r}: {one!r}" for plan in plans if (one := asked(plan.region.guards))]),
             *_lines("_CALLED_FUNCTIONS", [f"{owner!r}: {names!r}" for owner, names in _functions(plans).items()]),
             f"_OUTSIDE_NAMES = { ({name: dotted for name, dotted in outside.items() if dotted})!r}",

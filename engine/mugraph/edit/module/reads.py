@@ -100,7 +100,10 @@ def read_of(plan: RegionPlan, scope: Scope, classes: frozenset[str]) -> Reads:
     return Reads(renamed, tensors, things, modules, kept, guards, own, tests)
 
 
-def paths_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[str, str, str, str, str] | None:
+Paths = tuple[str, str, str, str, str]
+
+
+def paths_of(plan: RegionPlan, classes: frozenset[str]) -> Paths | None:
     """For `_learn`: the parameters, objects whose classes count, modules, tensors, and functions; None where one is not
     simply what modules, or files, hold under a name, or sizes vary, or a mask's values count."""
     if plan.region.dynamic is not None or masks_of(plan):

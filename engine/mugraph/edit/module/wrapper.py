@@ -13,7 +13,7 @@ from mugraph.edit.module.entry import entry_text, is_alone, on_tensors, tensors_
 from mugraph.edit.module.laid import Laid, laid_as, order_of
 from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import call, function, returns, torch_type
-from mugraph.edit.module.reads import is_direct
+from mugraph.edit.module.reads import Paths, is_direct
 from mugraph.edit.module.wrapper_sizes import RunSizes
 from mugraph.edit.names import parameter_name
 from mugraph.ir.calls import STORES, is_inplace, operands
@@ -51,10 +51,11 @@ def wrapper(
     kernels: Mapping[str, KernelSource],
     module_names: frozenset[str],
     classes: frozenset[str],
+    paths: Paths | None,
     laid: Mapping[str, Sequence[Laid | None]],
 ) -> Wrapper:
     """The functions of `plan`. module_names: the module's own globals, which no local name may hide. classes: of the
-    user's file, that are modules'. laid: how what kernels return lies (laid.py)
+    user's file, that are modules'. paths: what it reads (reads.py). laid: how what kernels return lies (laid.py)
 
     Raises Rejected when the plan's steps do not produce what the region must.
     """
@@ -70,7 +71,7 @@ def wrapper(
         _reference(plan, parameters, names, sizes),
         _fits(plan, parameters, sizes),
         _replacement(plan, kernels, parameters, names, sizes, laid),
-        entry_text(plan, module_names, classes),
+        entry_text(plan, module_names, classes, paths),
     )
 
 
