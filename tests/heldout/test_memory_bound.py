@@ -13,7 +13,7 @@ import pytest
 from mugraph.ir.region import PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.trace.tracer import trace_file
-from mugraph.units.outside import is_outside, outside
+from mugraph.units.outside import outside
 from mugraph.units.region_units import cut_region
 
 FILES = sorted((Path(__file__).parent / "memory_bound").glob("*.py"))
@@ -34,7 +34,8 @@ def _plain(region: Region) -> list[str]:
     """Calls outside of search units, but for views."""
     calls = [call for part in cut_region(region)[1] if isinstance(part, PlainCalls) for call in part.calls]
     entries = {call.target: entry_for(call.target) for call in calls}
-    computed = (c for c in calls if is_outside(c) or (entry := entries[c.target]) is None or not entry.shape_only)
+    named = {name for name, _ in outside(region)}
+    computed = (c for c in calls if canonical(c.target) in named or not ((e := entries[c.target]) and e.shape_only))
     return [canonical(call.target) for call in computed]
 
 

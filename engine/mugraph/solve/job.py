@@ -47,6 +47,8 @@ _log = logging.getLogger("mugraph.solve")
 
 CUTS = 4
 """Ways to cut a region that are tried, where units have no kernel."""
+_CLEAR = 0.99
+"""Of a plan's estimate: what is below it is less."""
 
 
 @dataclass
@@ -239,7 +241,7 @@ class RegionJob:
         """By estimate; where several are near one another, by what their plans take, and with a GPU as measured."""
         best, near = fastest(self._divisions, self.tools.target), near_ones(self._divisions, self.tools.target)
         if len(near) > 1 and self.cuts.recorded.dynamic is None:
-            best = self._cheapest(near)
+            best = self._cheapest(near, best)
         is_late = self.tools.file_time.is_over or self.cancelled()
         if self.tools.measurer is None or self.cuts.recorded.dynamic is not None or is_late or len(near) < 2:
             return best
@@ -247,15 +249,17 @@ class RegionJob:
         measured = (yield from fastest_measured(ways, self.timer)) if len(ways) > 1 else None
         return measured or best
 
-    def _cheapest(self, near: Sequence[Division]) -> Division:
-        """By the estimates of their plans: only there it is known which convolutions are turned, as only those are that
-        a kernel reads."""
+    def _cheapest(self, near: Sequence[Division], best: Division) -> Division:
+        """By the estimates of their plans, where one is clearly less than the best's: only there it is known which
+        convolutions are turned, as only those are that a kernel reads."""
 
         def us(one: Division) -> float:
             plan, _ = self._planned(one)
             return (self.timer.estimated(plan, one.results).optimized_us or inf) if plan is not None else inf
 
-        return min(near, key=us)
+        took = [us(one) for one in near]
+        at = min(range(len(near)), key=took.__getitem__)
+        return near[at] if took[at] < _CLEAR * us(best) else best
 
     def _planned(self, division: Division) -> tuple[RegionPlan | None, dict[str, KernelSource]]:
         """What would be written for it: with the kernels that pay."""

@@ -14,7 +14,7 @@ from mugraph.ops.algebra.registry import canonical, entry_for, looks_up
 from mugraph.units.lower import NotLowerable, lower
 
 
-def is_outside(call: Call) -> bool:
+def _is_outside(call: Call) -> bool:
     """Has it no rule? Writes end nothing but their order."""
     return not is_inplace(call) and entry_for(call.target) is None
 
@@ -61,7 +61,7 @@ def outside(region: Region) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """The calls' names, each with the lines it is in, counted from 1; in the order of the source."""
     lines: dict[str, dict[int, None]] = {}
     for call in sorted(region.calls, key=lambda call: call.range.start):
-        if (is_outside(call) or _is_refused(call, region)) and not _is_known(call, region):
+        if (_is_outside(call) or _is_refused(call, region)) and not _is_known(call, region):
             lines.setdefault(canonical(call.target), {})[call.range.start.line + 1] = None
     return tuple((name, tuple(found)) for name, found in lines.items())
 
