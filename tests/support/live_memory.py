@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -36,8 +36,7 @@ class LiveMemory(TorchDispatchMode):
         self._known.add(address)
         self.live_bytes += size
         self.most_bytes = max(self.most_bytes, self.live_bytes)
-        gone: Callable[[], None] = lambda: self._gone(address, size)  # noqa: E731
-        weakref.finalize(storage, gone)
+        weakref.finalize(storage, self._gone, address, size)
 
     def _gone(self, address: int, size: int) -> None:
         self._known.discard(address)

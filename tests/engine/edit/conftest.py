@@ -19,6 +19,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Call, Named, PlainCalls, Position, Range, Ref, Region, SearchUnit, TensorInfo
 from mugraph.ir.tensors import Tensor
 from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.research.launching import applied
 from mugraph.verification.verdict import Verdict
 
 ROWS, INNER, COLUMNS = 4, 8, 16
@@ -251,6 +252,15 @@ def load_with_c(load, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Loade
         return found
 
     return loaded
+
+
+@pytest.fixture(scope="module")
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of the test module's TEXT, with its kernels written in."""
+    path = tmp_path_factory.mktemp("written") / f"{request.module.__name__.rpartition('.test_')[2]}_model.py"
+    path.write_text(request.module.TEXT)
+    assert applied(path, "h100")
+    return path
 
 
 @pytest.fixture

@@ -5,11 +5,9 @@ from __future__ import annotations
 import copy
 import gc
 import weakref
-from pathlib import Path
 
 import pytest
 import torch
-from mugraph.research.launching import applied
 
 X = (4, 32)
 TEXT = """
@@ -30,18 +28,9 @@ class Gated(nn.Module):
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file with its kernels written in."""
-    path = tmp_path_factory.mktemp("known") / "known_model.py"
-    path.write_text(TEXT)
-    assert [plan.name for plan in applied(path, "h100")] == ["gated"]
-    return path.parent
-
-
 @pytest.fixture
-def loaded(folder, load_with_c):
-    return load_with_c(folder / "known_model.py")
+def loaded(written, load_with_c):
+    return load_with_c(written)
 
 
 def asked(loaded, model=None):

@@ -11,7 +11,6 @@ import pytest
 import torch
 from mugraph.edit.module.straight import lasting
 from mugraph.ir.ran import Ran
-from mugraph.research.launching import applied
 from torch import nn
 
 X = (4, 32)
@@ -35,17 +34,9 @@ class Stack(nn.Module):
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("containers") / "containers_model.py"
-    path.write_text(TEXT)
-    assert applied(path, "h100")
-    return path.parent
-
-
 @pytest.fixture
-def loaded(folder, load_with_c):
-    return load_with_c(folder / "containers_model.py")
+def loaded(written, load_with_c):
+    return load_with_c(written)
 
 
 def asked(loaded):

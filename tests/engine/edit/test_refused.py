@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -33,18 +32,9 @@ class Gated(nn.Module):
 """
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file with its kernels written in."""
-    path = tmp_path_factory.mktemp("refused") / "refused_model.py"
-    path.write_text(TEXT)
-    assert [plan.name for plan in applied(path, "h100")] == ["gated"]
-    return path.parent
-
-
 @pytest.fixture
-def loaded(folder, load_with_c):
-    return load_with_c(folder / "refused_model.py")
+def loaded(written, load_with_c):
+    return load_with_c(written)
 
 
 def refused(loaded, model, x=None):

@@ -14,7 +14,6 @@ from mugraph.solve.layouts import other_layouts, takes_tf32
 from mugraph.solve.tools import Tools
 from mugraph.solve.traced_again import possible_units
 from mugraph.store import Store
-from mugraph.trace.tracer import trace_file
 
 from tests.engine.solve.machine import HERE, TARGET, Machine
 
@@ -39,13 +38,6 @@ def picture(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 def product(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return F.relu(x @ weight)
 """
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    path = tmp_path_factory.mktemp("digits") / "layers.py"
-    path.write_text(TEXT)
-    return trace_file(path)
 
 
 def begun(trace: Trace, name: str, machine: Machine | None, store: Store | None = None) -> RegionJob:

@@ -11,7 +11,6 @@ from mugraph.ir.region import SearchUnit, Trace
 from mugraph.solve.job import RegionJob
 from mugraph.solve.layouts import exactly, takes_tf32
 from mugraph.solve.traced_again import possible_units
-from mugraph.trace.tracer import trace_file
 from mugraph.tune.messages import DIFFERS
 
 from tests.engine.solve.machine import Machine
@@ -31,13 +30,6 @@ def pointwise(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 def product(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return F.relu(x @ weight)
 """
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    path = tmp_path_factory.mktemp("exactly") / "layers.py"
-    path.write_text(TEXT)
-    return trace_file(path)
 
 
 def units_of(job: RegionJob) -> list[SearchUnit]:

@@ -16,7 +16,6 @@ from mugraph.pipeline import run_trace
 from mugraph.solve import in_turn, unit_task
 from mugraph.solve.filetime import FileTime
 from mugraph.solve.tools import Tools
-from mugraph.trace.tracer import trace_file
 
 from tests.engine.solve.machine import HERE, TARGET, Machine
 
@@ -65,13 +64,6 @@ class Here:
 
     def interrupt(self) -> None:
         pass
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    path = tmp_path_factory.mktemp("file") / "model.py"
-    path.write_text(TEXT)
-    return trace_file(path)
 
 
 @dataclass

@@ -10,7 +10,6 @@ from mugraph.events import RegionResult
 from mugraph.ir.region import PlainCalls, Trace
 from mugraph.plans.plan import KernelStep
 from mugraph.solve.layouts import other_layouts
-from mugraph.trace.tracer import trace_file
 from mugraph.tune.measure import Compared
 from mugraph.tune.messages import Agreed, Subject
 
@@ -72,13 +71,6 @@ class Layouts(Machine):
             one.name: replace(self._measured(12.0), median_us=mine if one.name == ours else 12.0) for one in subjects
         }
         return Compared(dict(found), dict(found))
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    path = tmp_path_factory.mktemp("layouts") / "images.py"
-    path.write_text(TEXT)
-    return trace_file(path)
 
 
 def is_turned(result: RegionResult) -> bool:

@@ -35,7 +35,6 @@ from mugraph.solve.overlapping import BESIDE, USUAL
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.targets import TARGETS, Target
-from mugraph.trace.tracer import trace_file
 from mugraph.tune.measure import Compared
 from mugraph.tune.messages import Agreed, Subject
 from mugraph.verification.document import verify_mugraph
@@ -113,13 +112,6 @@ class Side(Machine):
     def agree(self, *given: object) -> Agreed:
         reference = cast(Subject, given[1])
         return Agreed(self.agrees or reference.name != USUAL, 0.0, 1e-3)
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    path = tmp_path_factory.mktemp("beside") / "projections.py"
-    path.write_text(TEXT)
-    return trace_file(path)
 
 
 @pytest.fixture(scope="module")

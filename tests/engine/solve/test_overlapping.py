@@ -20,7 +20,6 @@ from mugraph.solve.overlapping import USUAL, early_sources, faster
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.targets import TARGETS, Target
-from mugraph.trace.tracer import trace_file
 from mugraph.tune.measure import Compared, Refused
 from mugraph.tune.messages import Agreed, Subject
 from mugraph.tune.statistics import Summary
@@ -78,13 +77,6 @@ class Early(Machine):
     def agree(self, *given: object) -> Agreed:
         reference = cast(Subject, given[1])
         return Agreed(self.agrees or reference.name != USUAL, 0.0, 1e-3)
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    path = tmp_path_factory.mktemp("early") / "norms.py"
-    path.write_text(TEXT)
-    return trace_file(path)
 
 
 def solved(

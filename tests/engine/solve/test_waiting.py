@@ -34,13 +34,6 @@ def product(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 """
 
 
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    path = tmp_path_factory.mktemp("waiting") / "model.py"
-    path.write_text(TEXT)
-    return trace_file(path)
-
-
 @pytest.fixture
 def machine() -> Machine:
     return Machine()

@@ -15,7 +15,6 @@ from mugraph.options import Options
 from mugraph.solve import job as jobs
 from mugraph.solve.job import RegionJob
 from mugraph.solve.tools import Tools
-from mugraph.trace.tracer import trace_file
 
 from tests.engine.solve.machine import HERE, TARGET, Machine
 
@@ -27,13 +26,6 @@ import torch
 def small(x: torch.Tensor) -> torch.Tensor:
     return torch.tanh(torch.relu(x * 2) - 1)
 """
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    path = tmp_path_factory.mktemp("ways") / "model.py"
-    path.write_text(TEXT)
-    return trace_file(path)
 
 
 def job_of(trace: Trace) -> RegionJob:

@@ -26,7 +26,6 @@ from mugraph.solve.layouts import layouts
 from mugraph.solve.pytorch import kept_us
 from mugraph.solve.tools import Tools
 from mugraph.solve.traced_again import possible_units
-from mugraph.trace.tracer import trace_file
 from mugraph.units import chains
 from mugraph.units.layouts import FASTER, WHOLE, Layout
 from mugraph.units.whole_last import copies
@@ -80,13 +79,6 @@ class Orders:
 def is_whole(source: str) -> bool:
     """Is only what enters turned, of five convolutions?"""
     return source.count("memory_format=torch.channels_last") == 1
-
-
-@pytest.fixture(scope="module")
-def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    path = tmp_path_factory.mktemp("whole") / "network.py"
-    path.write_text(TEXT)
-    return trace_file(path)
 
 
 @pytest.fixture(scope="module")

@@ -100,13 +100,8 @@ def _remember(region: str, reads: _Reads, root: int, key: int, given: tuple[Any,
     held = _native.Held((), one.hooks if modules else _HOOKS, *one.always, [*dicts.values()])
     time = held.now()
     version, answers, in_c = [sum(map(_version, dicts.values()))], _answers[region], _in_c.setdefault(region, {})
-    fits = _names.get(f"_{region}_fits") or _names[f"{region}_fits"]
-    _asking.add((region, key))
-    try:
-        if not fits(*given[: fits.__code__.co_argcount]):  # once more, with the dictionaries watched
-            return
-    finally:
-        _asking.discard((region, key))
+    if not _asked_again(region, key, given):
+        return
     roots = tuple((at, given[at]) for at in sorted(reads.roots))
     alive = [weakref.ref(thing, _forgets(region, key)) for _, thing in roots]
     read = tuple((-1, one) if path.steps else (path.argument, None) for path, one in zip(reads.tensors, tensors))
@@ -120,6 +115,16 @@ def _remember(region: str, reads: _Reads, root: int, key: int, given: tuple[Any,
     if f"_{region}_done" in _names:
         _names[f"_{region}_done"] = _launches(region, in_c, root)
         _names[f"_{region}_given"] = _native.Given(in_c, root) if root >= 0 else _nothing
+
+
+def _asked_again(region: str, key: int, given: tuple[Any, ...]) -> bool:
+    """What the test says once more, with the dictionaries watched; nothing of it is remembered."""
+    fits = _names.get(f"_{region}_fits") or _names[f"{region}_fits"]
+    _asking.add((region, key))
+    try:
+        return fits(*given[: fits.__code__.co_argcount])
+    finally:
+        _asking.discard((region, key))
 
 
 def _launches(region: str, in_c: dict[int, Any], root: int) -> Callable[..., Any]:

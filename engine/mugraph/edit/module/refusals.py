@@ -100,13 +100,8 @@ def _remember_refusal(
     held = _native.Held((), hooks, *_as_now([one.always for one in relied]), [*dicts.values()])
     time = held.now()
     version, rows = [sum(map(_version, dicts.values()))], [_row_of(tensors)]
-    fits = _names.get(f"_{region}_fits") or _names[f"{region}_fits"]
-    _asking.add((region, key))
-    try:
-        if fits(*given[: fits.__code__.co_argcount]):  # once more, with the dictionaries watched
-            return False
-    finally:
-        _asking.discard((region, key))
+    if _asked_again(region, key, given):
+        return False
     roots = tuple((at, given[at]) for at in sorted(reads.roots))
     alive = [weakref.ref(thing, _forgets_refusal(region, key)) for _, thing in roots]
     read = tuple((-1, one) if path.steps else (path.argument, None) for path, one in zip(reads.tensors, tensors))
