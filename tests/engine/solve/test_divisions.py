@@ -170,11 +170,14 @@ import torch
 import torch.nn.functional as F
 
 
-# mugraph: x=f16[{rows}, 2048], skip=f16[{rows}, 2048], gain=f16[2048], gate=f16[8192, 2048], up=f16[8192, 2048]
+# mugraph: x=f16[{rows}, 1024], skip=f16[{rows}, 1024], gain=f16[1024], gate=f16[4096, 1024], up=f16[4096, 1024]
 def widened(x, skip, gain, gate, up):
-    y = F.rms_norm(x + skip, (2048,), gain, 1e-6)
+    y = F.rms_norm(x + skip, (1024,), gain, 1e-6)
     return F.silu(F.linear(y, gate)) * F.linear(y, up)
 """
+LONG = 8192
+"""Rows with which the way that leaves the products to PyTorch is faster by far, whatever the search of the other finds
+in its time."""
 
 
 def units_of(path: Path) -> list[SearchUnit]:
@@ -183,7 +186,7 @@ def units_of(path: Path) -> list[SearchUnit]:
     ]
 
 
-@pytest.mark.parametrize(("rows", "count"), [(2048, 2), (8, 0)])
+@pytest.mark.parametrize(("rows", "count"), [(LONG, 2), (8, 0)])
 def test_products_of_many_rows_that_share_a_norm_may_be_left_to_pytorch(tmp_path: Path, rows: int, count: int) -> None:
     path = tmp_path / "model.py"
     path.write_text(FEED_FORWARD.format(rows=rows))
@@ -207,7 +210,7 @@ def test_a_product_that_reads_its_inputs_and_has_something_after_it_is_a_kernel_
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> RegionResult:
     path = tmp_path_factory.mktemp("wide") / "model.py"
-    path.write_text(FEED_FORWARD.format(rows=2048))
+    path.write_text(FEED_FORWARD.format(rows=LONG))
     options = Options(target="h200", measure=False, budget_s=2)
     (done,) = [event for event in run(path, None, options) if isinstance(event, Done)]
     (result,) = done.result.regions
@@ -227,7 +230,7 @@ def test_large_products_stay_pytorchs_and_what_is_around_them_is_kernels(wide: R
 def test_calls_are_left_to_pytorch_where_their_unit_is_not_faster_with_them(wide: RegionResult, tmp_path: Path) -> None:
     target = TARGETS["h200"]
     path = tmp_path / "model.py"
-    path.write_text(FEED_FORWARD.format(rows=2048))
+    path.write_text(FEED_FORWARD.format(rows=LONG))
     (region,) = trace_file(path).regions
     whole_region, whole = cut_region(region)
     together = Division(whole_region, list(whole), [])  # no kernel: the calls as they are
