@@ -27,9 +27,12 @@ def apart(region: str, guards: Sequence[str]) -> tuple[list[str], list[str]]:
     kept: list[str] = []
     lines: list[str] = []
     for guard in guards:
+        if "__closure__" not in guard or guard.startswith("_runs("):  # what runs is compared with all else that does
+            kept.append(guard)
+            continue
         closures = _Closures()
         tree = closures.visit(ast.parse(guard, mode="eval"))
-        if closures.function is None or guard.startswith("_runs("):  # what runs is compared with all else that does
+        if closures.function is None:
             kept.append(guard)
             continue
         name = f"_{region}_inside_{len(kept)}"

@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from mugraph.edit.module.guard_paths import hoisted, name_for, with_names
+from mugraph.edit.module.expressions import expression_of, substituted
+from mugraph.edit.module.guard_paths import hoisted, name_for
 from mugraph.edit.module.operator import call, returns
 from mugraph.edit.module.reads import Paths, arguments, is_direct, looked_up, read_of
 from mugraph.edit.module.straight import none_of, straight
@@ -154,7 +155,7 @@ def _modules_fit(plan: RegionPlan, checks: Sequence[str], modules: Iterable[str]
     """The test of modules, which is made again only when something about them has changed."""
     scope = Scope({"self"})
     names = {module: module if module.isidentifier() else scope.unique(name_for(module)) for module in modules}
-    bindings, checks = hoisted(with_names(checks, names), Scope(names.values()))
+    bindings, checks = hoisted([substituted(check, names) for check in checks], Scope(names.values()))
     lines = [f"{'and ' if number else ''}{_bracketed(check)}" for number, check in enumerate(checks)]
     return [
         *call("def ", modules_fit(plan), list(names.values()), ":", width=110),
@@ -197,14 +198,14 @@ def _tuple(items: Sequence[str]) -> str:
 
 
 def _arguments_of(text: str) -> list[str]:
-    node = ast.parse(text, mode="eval").body
-    assert isinstance(node, ast.Call)
-    return [ast.unparse(argument) for argument in node.args]
+    found = expression_of(text)
+    assert isinstance(found.tree, ast.Call)
+    return [found.of(argument) for argument in found.tree.args]
 
 
 def _bracketed(check: str) -> str:
     """A condition as text that can stand beside `and`."""
-    match ast.parse(check, mode="eval").body:
+    match expression_of(check).tree:
         case ast.BoolOp(ast.Or()) | ast.IfExp() | ast.Lambda() | ast.NamedExpr():
             return f"({check})"
         case _:

@@ -6,9 +6,11 @@ TorchScript cannot pass a function, a module or a global number on, and compiles
 from __future__ import annotations
 
 import ast
-import builtins
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 
+from mugraph.edit.module.expressions import expression_of, renamed
 from mugraph.plans.plan import RegionPlan
 
 
@@ -17,14 +19,20 @@ def with_looked_up(plan: RegionPlan, text: str) -> RegionPlan:
 
     text: of the file; where it is no Python, the plan is as it was
     """
+    names = _globals_in(text, plan.region.function) - {live_in.expression for live_in in plan.region.live_ins}
+    here = {name: f"_here[{name!r}]" for name in names}
+    guards = tuple(_looked_up(guard, here) for guard in plan.region.guards)
+    return plan if guards == plan.region.guards else replace(plan, region=replace(plan.region, guards=guards))
+
+
+@lru_cache(64)
+def _globals_in(text: str, function: str) -> frozenset[str]:
+    """Names of a file that mean its own in the functions with this qualified name. It is asked for every plan."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
-        return plan
-    names = _bound(tree.body) - _locals(tree, plan.region.function)
-    names -= {live_in.expression for live_in in plan.region.live_ins}
-    guards = tuple(_looked_up(guard, names) for guard in plan.region.guards)
-    return plan if guards == plan.region.guards else replace(plan, region=replace(plan.region, guards=guards))
+        return frozenset()
+    return frozenset(_bound(tree.body) - _locals(tree, function))
 
 
 def _bound(body: list[ast.stmt]) -> set[str]:
@@ -59,28 +67,9 @@ def _locals(tree: ast.Module, function: str) -> set[str]:
     return found
 
 
-def _looked_up(guard: str, names: set[str]) -> str:
+def _looked_up(guard: str, here: Mapping[str, str]) -> str:
     try:
-        tree = ast.parse(guard, mode="eval")
+        reads = any(node.id in here for node in expression_of(guard).names)
     except SyntaxError:  # entry.py says so
         return guard
-    if not any(isinstance(node, ast.Name) and node.id in names for node in ast.walk(tree)):
-        return guard
-    return ast.unparse(_Here(names).visit(tree))
-
-
-class _Here(ast.NodeTransformer):
-    def __init__(self, names: set[str]) -> None:
-        self._names = names
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        called = node.func
-        self.generic_visit(node)
-        if isinstance(called, ast.Name) and hasattr(builtins, called.id):  # conditions mean the built-in one
-            node.func = called
-        return node
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if node.id not in self._names:
-            return node
-        return ast.Subscript(ast.Name("_here", ast.Load()), ast.Constant(node.id), node.ctx)
+    return renamed(guard, here) if reads else guard

@@ -6,9 +6,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import Any
+from typing import TypeGuard
 
+from mugraph.edit.module.expressions import Expression, expression_of, place, substituted
 from mugraph.edit.names import parameter_name
 from mugraph.ir.names import Scope
 from mugraph.ir.ran import Ran
@@ -22,7 +22,12 @@ def by_members(expression: str, members: Mapping[str, Mapping[str, str]]) -> str
 
     members: of objects: their expression -> attribute -> the dictionary that holds it
     """
-    return ast.unparse(_Members(members).visit(ast.parse(expression, mode="eval")))
+    found = expression_of(expression)
+    read = [node for node in ast.walk(found.tree) if isinstance(node, ast.Attribute)]
+    kept = [(node, members.get(found.of(node.value), {}).get(node.attr)) for node in read]
+    return found.edited(
+        (place(node.value)[1], place(node)[1], f".{held}[{node.attr!r}]") for node, held in kept if held is not None
+    )
 
 
 def members_of(ran: Mapping[str, Ran], guards: Sequence[str]) -> dict[str, Mapping[str, str]]:
@@ -36,13 +41,12 @@ def members_of(ran: Mapping[str, Ran], guards: Sequence[str]) -> dict[str, Mappi
     return {path: ran[what].parts for path, what in kinds.items() if what in ran}
 
 
-@cache
 def _kind(guard: str) -> tuple[str, str] | None:
-    """The module and the class that a guard compares, if it is such a guard. Each is asked for once for every
-    expression of a large model."""
-    match ast.parse(guard, mode="eval").body:
+    """The module and the class that a guard compares, if it is such a guard."""
+    found = expression_of(guard)
+    match found.tree:
         case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):
-            return ast.unparse(module), what
+            return found.of(module), what
         case _:
             return None
 
@@ -66,32 +70,20 @@ def module_classes(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-class _Members(ast.NodeTransformer):
-    def __init__(self, members: Mapping[str, Mapping[str, str]]) -> None:
-        self._members = members
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        kept = self._members.get(ast.unparse(node.value), {}).get(node.attr)
-        inner = self.visit(node.value)
-        if kept is None:
-            return ast.Attribute(inner, node.attr, node.ctx)
-        return ast.Subscript(ast.Attribute(inner, kept, ast.Load()), ast.Constant(node.attr), node.ctx)
-
-
 def hoisted(expressions: Sequence[str], scope: Scope) -> tuple[list[str], list[str]]:
     """Assignments for what is read more than once, in an order in which they can run, and the expressions that use
     them.
 
     scope: hands out the names
     """
-    trees = [ast.parse(expression, mode="eval") for expression in expressions]
     uses: dict[str, set[str]] = {}
-    for number, tree in enumerate(trees):
-        _note(tree.body, f"expression {number}", uses)
+    for number, expression in enumerate(expressions):
+        found = expression_of(expression)
+        _note(found, found.tree, f"expression {number}", uses)
     shared = [path for path, users in uses.items() if len(users) > 1]
     names = {path: scope.unique(name_for(path)) for path in sorted(shared, key=len)}
-    bindings = [f"{name} = {_with(path, names, whole=False)}" for path, name in names.items()]
-    return bindings, [_with(expression, names, whole=True) for expression in expressions]
+    bindings = [f"{name} = {substituted(path, names, whole=False)}" for path, name in names.items()]
+    return bindings, [substituted(expression, names) for expression in expressions]
 
 
 def name_for(path: str) -> str:
@@ -99,23 +91,23 @@ def name_for(path: str) -> str:
     path = _MEMBER.sub(r".\1", path)
     if path.endswith(".__dict__"):
         return f"{parameter_name(path.removesuffix('.__dict__'))}_own"
-    node = ast.parse(path, mode="eval").body
+    node = expression_of(path).tree
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
         return node.slice.value
     return parameter_name(path)
 
 
-def _note(node: ast.AST, user: str, uses: dict[str, set[str]]) -> None:
+def _note(found: Expression, node: ast.AST, user: str, uses: dict[str, set[str]]) -> None:
     """Notes for each path what reads it: a longer path, or the expression itself."""
     if _is_path(node):
-        text = ast.unparse(node)
+        text = found.of(node)
         uses.setdefault(text, set()).add(user)
         user = text
     for child in ast.iter_child_nodes(node):
-        _note(child, user, uses)
+        _note(found, child, user, uses)
 
 
-def _is_path(node: ast.AST) -> bool:
+def _is_path(node: ast.AST) -> TypeGuard[ast.expr]:
     """`a.b`, `a[0]`, `a.b["c"]`, `type(a.b).c` and the like."""
     if isinstance(node, ast.Attribute):
         return _is_root(node.value) or _is_path(node.value)
@@ -133,37 +125,3 @@ def _is_root(node: ast.AST) -> bool:
             return _is_root(argument) or _is_path(argument)
         case _:
             return False
-
-
-def with_names(expressions: Sequence[str], names: Mapping[str, str]) -> list[str]:
-    """The expressions with each part that is a key of `names` replaced by its name."""
-    replaced = _Replaced(names)
-    return [ast.unparse(replaced.visit(ast.parse(one, mode="eval"))) for one in expressions]
-
-
-class _Replaced(ast.NodeTransformer):
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
-        self._kinds = {type(ast.parse(name, mode="eval").body) for name in names}
-
-    def visit(self, node: ast.AST) -> Any:
-        name = self._names.get(ast.unparse(node)) if type(node) in self._kinds else None
-        return ast.Name(name, ast.Load()) if name is not None else self.generic_visit(node)
-
-
-def _with(expression: str, names: dict[str, str], whole: bool) -> str:
-    """The expression with names in place of paths. whole: also if the expression is one such path"""
-    tree = ast.parse(expression, mode="eval")
-    return ast.unparse(_Named(names, None if whole else expression).visit(tree))
-
-
-class _Named(ast.NodeTransformer):
-    def __init__(self, names: dict[str, str], itself: str | None) -> None:
-        self._names, self._itself = names, itself
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        if _is_path(node):
-            text = ast.unparse(node)
-            if text != self._itself and text in self._names:
-                return ast.Name(self._names[text], ast.Load())
-        return super().generic_visit(node)

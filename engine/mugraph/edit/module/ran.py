@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 
+from mugraph.edit.module.expressions import expression_of
 from mugraph.edit.module.reads import Paths, things_of
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ran import Code, Ran, together
@@ -139,7 +140,7 @@ _OPERATORS = {"div": "truediv", "true_divide": "truediv", "multiply": "mul", "su
 
 def _own_names(plans: Sequence[RegionPlan]) -> set[str]:
     """Names of the user's file that regions read through `_here`."""
-    read = {node for plan in plans for guard in plan.region.guards for node in ast.walk(ast.parse(guard))}
+    read = {node for plan in plans for guard in plan.region.guards for node in ast.walk(expression_of(guard).tree)}
     found: set[str] = set()
     for node in read:
         match node:

@@ -4,12 +4,12 @@ the objects, classes and functions that its guards are about."""
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mugraph.edit.module.closures import apart
+from mugraph.edit.module.expressions import expression_of, renamed
 from mugraph.edit.module.guard_paths import by_members, members_of, name_for
 from mugraph.edit.module.masks import masks_of
 from mugraph.edit.module.straight import lasting, straight
@@ -83,13 +83,13 @@ class Reads:
 
 def read_of(plan: RegionPlan, scope: Scope, classes: frozenset[str]) -> Reads:
     region = plan.region
-    renamed = {name: name if name == "self" else scope.unique(name) for name in arguments(plan)}
+    names = {name: name if name == "self" else scope.unique(name) for name in arguments(plan)}
     own = own_modules(plan, classes)
     members: dict[str, Mapping[str, str]] = {"self": dict.fromkeys(own, "_modules")} if own else {}
     members |= members_of(region.ran, region.guards)
 
     def text(expression: str) -> str:
-        return _renamed(by_members(expression, members), renamed)
+        return renamed(by_members(expression, members), names)
 
     guards, tests = apart(plan.name, [text(guard) for guard in region.guards])
     modules = _modules_of(guards, region.ran)
@@ -97,7 +97,7 @@ def read_of(plan: RegionPlan, scope: Scope, classes: frozenset[str]) -> Reads:
     guards = [check for guard in guards if guard not in kept for check in straight(guard, region.ran)]
     things = [text(thing) for thing in things_of(plan, classes)[0]]
     tensors = [text(one) for one in (*(one.expression for one in region.live_ins), *numbers_read(region))]
-    return Reads(renamed, tensors, things, modules, kept, guards, own, tests)
+    return Reads(names, tensors, things, modules, kept, guards, own, tests)
 
 
 Paths = tuple[str, str, str, str, str]
@@ -132,9 +132,12 @@ def looked_up(plan: RegionPlan, things: Sequence[str], guards: Sequence[str]) ->
     }
     asked = [f"_is_still({plan.name!r}, {at}, {thing})" for thing, at in places.items()]
     for guard in guards:
-        match ast.parse(guard, mode="eval").body:
-            case ast.Call(ast.Name("_is_object"), [thing, ast.Constant(str(what))]) if _class_of(thing) in places:
-                asked.append(f"not _hides({ast.unparse(thing)}.__dict__, _HIDING[{what!r}])")
+        found = expression_of(guard)
+        match found.tree:
+            case ast.Call(ast.Name("_is_object"), [thing, ast.Constant(str(what))]) if (
+                _class_of(found.of(thing)) in places
+            ):
+                asked.append(f"not _hides({found.of(thing)}.__dict__, _HIDING[{what!r}])")
             case _:
                 asked.append(guard)
     return asked
@@ -144,9 +147,10 @@ def _modules_of(guards: Sequence[str], ran: Mapping[str, Ran]) -> dict[str, Ran]
     """Expressions of the modules that the guards know to be of a class that was analysed."""
     found: dict[str, Ran] = {}
     for guard in guards:
-        match ast.parse(guard, mode="eval").body:
+        asked = expression_of(guard)
+        match asked.tree:
             case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]) if what in ran:
-                found[ast.unparse(module)] = ran[what]
+                found[asked.of(module)] = ran[what]
             case _:
                 pass
     return found
@@ -167,46 +171,27 @@ def things_of(plan: RegionPlan, classes: frozenset[str]) -> tuple[tuple[str, ...
     own = own_modules(plan, classes)
     found: dict[str, str | tuple[str, ...]] = {"type(self)": own} if own else {}
     for guard in plan.region.guards:
-        match ast.parse(guard, mode="eval").body:
+        asked = expression_of(guard)
+        match asked.tree:
             case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):
-                found[f"type({ast.unparse(module)})"] = what
+                found[f"type({asked.of(module)})"] = what
             case ast.Call(ast.Name("_is_object"), [thing, ast.Constant(str(what))]):
-                found[_class_of(thing)] = what
+                found[_class_of(asked.of(thing))] = what
             case ast.Call(ast.Name("_runs"), [function, ast.Constant(str(what))]):
-                found[ast.unparse(function)] = what
+                found[asked.of(function)] = what
             case _:
                 pass
     return tuple(found), tuple(found.values())
 
 
-def _class_of(thing: ast.expr) -> str:
+def _class_of(thing: str) -> str:
     """Of an object that is no module, in a form that is told apart from a module's (`_OF_MODULE`)."""
-    return f"{ast.unparse(thing)}.__class__"
+    return f"{thing}.__class__"
 
 
 def _names_in(expression: str, function: str) -> list[str]:
-    """Names that the expression reads, in order. `type(...)` and other built-in functions that it calls are not among
-    them: guards mean the built-in ones."""
-    tree = _parsed(expression, function)
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id not in MODULES_OWN]
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    nodes = [node for node in nodes if not (id(node) in called and hasattr(builtins, node.id))]
-    return [node.id for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset))]
-
-
-def _parsed(expression: str, function: str) -> ast.expr:
+    """Names that the expression reads, in order; those that the kernel module defines itself are not among them."""
     try:
-        return ast.parse(expression, mode="eval").body
+        return [node.id for node in expression_of(expression).names if node.id not in MODULES_OWN]
     except SyntaxError:
         raise Rejected(f"The condition {expression!r} of {function} is no Python expression.") from None
-
-
-def _renamed(expression: str, names: Mapping[str, str]) -> str:
-    if all(old == new for old, new in names.items()):
-        return expression
-    tree = ast.parse(expression, mode="eval")
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and node.id in names and not (id(node) in called and hasattr(builtins, node.id)):
-            node.id = names[node.id]
-    return ast.unparse(tree)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
+from mugraph.edit.module.expressions import expression_of
 from mugraph.ir.ran import Ran
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -19,15 +20,16 @@ _FEW = 4
 def straight(guard: str, ran: Mapping[str, Ran]) -> list[str]:
     """A condition as a list of simpler ones, all of which must hold. A condition on a function's code becomes none: one
     call of `_same_code` checks all of a region's classes and functions. Numbers are equal only if their types are."""
-    match ast.parse(guard, mode="eval").body:
+    found = expression_of(guard)
+    match found.tree:
         case ast.Call(ast.Name("_is"), [module, ast.Constant(str(what))]):
-            return _of_module(ast.unparse(module), ran.get(what, Ran()))
+            return _of_module(found.of(module), ran.get(what, Ran()))
         case ast.Call(ast.Name("_runs"), [_, ast.Constant(str())]):
             return []
         case ast.Compare(left, [ast.Eq()], [right]) if not isinstance(left, ast.Call):
-            return _equal(ast.unparse(left), right)
+            return _equal(found.of(left), right)
         case ast.Compare(left, [ast.In()], [ast.Tuple(elts)]) if not isinstance(left, ast.Call):
-            either = [" and ".join(_equal(ast.unparse(left), one)) for one in elts]
+            either = [" and ".join(_equal(found.of(left), one)) for one in elts]
             return [" or ".join(f"({one})" for one in either)]
         case _:
             return [guard]
@@ -39,32 +41,27 @@ def lasting(guard: str, modules: Mapping[str, Ran]) -> bool:
 
     modules: expressions of modules that are known to be of the classes that were analysed
     """
-    match ast.parse(guard, mode="eval").body:
+    found = expression_of(guard)
+    match found.tree:
         case ast.Call(ast.Name("_is"), [module, ast.Constant(str())]):
-            return ast.unparse(module) in modules
-        case ast.Compare(left, [ast.Eq() | ast.Is()], [ast.Constant(None)]) if _parameter_of(left) in modules:
+            return found.of(module) in modules
+        case ast.Compare(
+            ast.Subscript(ast.Attribute(module, "_parameters"), ast.Constant(str())),
+            [ast.Eq() | ast.Is()],
+            [ast.Constant(None)],
+        ) if found.of(module) in modules:
             return True
         case ast.Compare(ast.Call(ast.Name("len"), [module]), [ast.Eq()], [ast.Constant(int())]):
-            held = modules.get(ast.unparse(module))
+            held = modules.get(found.of(module))
             return held is not None and held.library == _CONTAINERS
         case ast.Compare(ast.Attribute(module, name), [ast.Eq()], [right]):
-            return _is_plain(name, modules.get(ast.unparse(module))) and not _equal("it", right)[0].startswith(
-                "_equals"
-            )
+            return _is_plain(name, modules.get(found.of(module))) and not _equal("it", right)[0].startswith("_equals")
         case ast.Compare(ast.Attribute(module, name), [ast.Is()], [ast.Constant()]):
-            return _is_plain(name, modules.get(ast.unparse(module)))
+            return _is_plain(name, modules.get(found.of(module)))
         case ast.Compare(ast.Attribute(module, name), [ast.In()], [ast.Tuple(elts)]):
-            return _is_plain(name, modules.get(ast.unparse(module))) and all(map(_cannot_change, elts))
+            return _is_plain(name, modules.get(found.of(module))) and all(map(_cannot_change, elts))
         case _:
             return False
-
-
-def _parameter_of(node: ast.expr) -> str:
-    match node:
-        case ast.Subscript(ast.Attribute(module, "_parameters"), ast.Constant(str())):
-            return ast.unparse(module)
-        case _:
-            return ""
 
 
 def _cannot_change(constant: ast.expr) -> bool:

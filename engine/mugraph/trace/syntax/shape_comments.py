@@ -8,7 +8,7 @@ import logging
 import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import PurePath
 
 from mugraph.trace.syntax.nodes import Function
@@ -32,6 +32,19 @@ class Misplaced:
     sentence: str
 
 
+@lru_cache(16)
+def _comments(text: str) -> tuple[tuple[tokenize.TokenInfo, ...], str]:
+    """The comments of a file, and why there are no more of them. Each definition of a file asks for them."""
+    found: list[tokenize.TokenInfo] = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                found.append(token)
+    except (tokenize.TokenError, SyntaxError) as error:
+        return tuple(found), str(error)
+    return tuple(found), ""
+
+
 @dataclass(frozen=True)
 class ShapeComments:
     """The comments of one file, by line (1-based)."""
@@ -40,15 +53,10 @@ class ShapeComments:
 
     @cached_property
     def tokens(self) -> tuple[tokenize.TokenInfo, ...]:
-        found: list[tokenize.TokenInfo] = []
-        try:
-            for token in tokenize.generate_tokens(io.StringIO(self.source.text).readline):
-                if token.type == tokenize.COMMENT:
-                    found.append(token)
-        except (tokenize.TokenError, SyntaxError) as error:
-            # The file was parsed before, so this is a difference between Python's tokenizer and its parser.
-            _log.info("comments of %s after line %d are not read: %s", self.source.path, len(found), error)
-        return tuple(found)
+        found, error = _comments(self.source.text)
+        if error:  # the file was parsed before, so this is a difference between Python's tokenizer and its parser
+            _log.info("comments of %s after the %dth are not read: %s", self.source.path, len(found), error)
+        return found
 
     @cached_property
     def whole_lines(self) -> Mapping[int, str]:
