@@ -23,6 +23,7 @@ from types import ModuleType
 import torch
 from torch.utils._pytree import tree_leaves
 
+from mugraph.checking.bytes_read import bytes_read
 from mugraph.checking.drawn import inputs_of, loaded, model_of, on_device
 from mugraph.sharing import turn
 
@@ -189,6 +190,11 @@ def times(
     return whole_times(model_of(before, SEED, device).to(device), inputs, lambda: ours(*inputs), peers, until)
 
 
+def _bytes_read(original: Path, device: torch.device) -> int:
+    module = loaded(original, "mugraph_before")
+    return bytes_read(model_of(module, SEED, device), inputs_of(module, SEED, device))
+
+
 def _forget(folder: Path) -> None:
     """Modules of the folder: those that are imported again are as they were before calls were counted in them."""
     for name, module in list(sys.modules.items()):
@@ -234,7 +240,7 @@ def main() -> None:
         from mugraph.verification.interpreter import patch_interpreter
 
         patch_interpreter()
-    found = {**compare(original, edited, device)}
+    found = {**compare(original, edited, device), "bytes": _bytes_read(original, device)}
     if peers and device.type == "cuda":
         print(json.dumps(found), flush=True)  # whatever becomes of the times
         found["times"] = times(original, edited, device, peers, patience_s)

@@ -110,7 +110,7 @@ def bench(
         list[str] | None,
         typer.Argument(
             help="Samples; all of them when none is named. Or: search, then programs of the papers. "
-            "Or: files, then files and folders."
+            "Or: models, then those of the samples' language and image models; all. Or: files, then files and folders."
         ),
     ] = None,
     json: _Json = False,
@@ -159,13 +159,16 @@ def bench(
     ] = False,
 ) -> int:
     """Time the samples' kernels against eager PyTorch, torch.compile and its max-autotune mode; with the word search,
-    the search itself on the papers' programs; with the word files, any files with shapes."""
+    the search itself on the papers' programs; with the word models, whole models; with the word files, any files with
+    shapes."""
     need("torch", "triton")
     chosen_tuner = tuner_named(tuner)
-    if names and names[0] == "files":
-        from mugraph.commands.bench_files import Outputs, bench_files, comparison
+    if names and names[0] in ("files", "models"):
+        from mugraph.commands.bench_files import Outputs, bench_files, comparison, models_in
         from mugraph.commands.bench_one import Asked
 
+        if names[0] == "models":
+            names, whole = ["files", *models_in(samples / "models", names[1:])], True
         peers = [name.strip() for name in against.split(",") if name.strip()]
         chosen = compare_with or ("code" if peers == ["eager"] else "both")
         compared = comparison(chosen)

@@ -15,6 +15,7 @@ from rich.table import Table
 from mugraph.commands.bench import Json
 from mugraph.commands.bench_one import Asked
 from mugraph.commands.bench_run import Journal, Run
+from mugraph.commands.bench_whole import is_kernelbench
 from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
 from mugraph.commands.setting_options import allowed
 from mugraph.executors.choose import choose
@@ -89,6 +90,14 @@ def bench_files(
             print(*whole_lines(file.stem, one), sep="", end="")
     bad = any("failed" in one or one["errors"] for one in answers.values())
     return FAILED if bad or any(str(row["status"]).startswith("failed") for row in workloads) else OK
+
+
+def models_in(folder: Path, names: Sequence[str]) -> list[str]:
+    """Paths of the folder's whole models, all or those named. Raises WrongUsage."""
+    files = {file.stem: str(file) for file in python_files([str(folder)]) if is_kernelbench(file)}
+    if unknown := [name for name in names if name not in files]:
+        raise WrongUsage(f"no model is called {', '.join(unknown)}; there are {', '.join(files) or 'none'}")
+    return [files[name] for name in names] if names else [*files.values()]
 
 
 def python_files(paths: Sequence[str]) -> list[Path]:
@@ -174,6 +183,8 @@ def whole_lines(name: str, answer: Json) -> Iterator[str]:
     """What a call of the whole model takes, where that was timed. Lines end themselves."""
     whole = cast("dict[str, Any]", answer.get("kernelbench") or {})
     times = cast("dict[str, dict[str, Any]]", whole.get("times") or {})
+    if times and (floor := whole.get("floor_us")) is not None:
+        yield f"{name}, what its bytes take: {floor:.0f} µs\n"
     for clock, said in _CLOCKS.items():
         if us := times.get(clock):
             yield f"{name}, {said}: " + ", ".join(f"{way} {one:.0f} µs" for way, one in us.items()) + "\n"

@@ -113,6 +113,8 @@ def _said(
     whole: Json | None,
 ) -> Json:
     searched = sum(bool(region.units) for region in result.regions)
+    if whole is not None and isinstance(moved := whole.get("bytes"), int):
+        whole = {**whole, "floor_us": moved / target.bandwidth}
     return {
         "errors": list(result.errors),
         "notices": list(notices),

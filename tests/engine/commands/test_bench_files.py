@@ -199,6 +199,23 @@ def test_wrong_usage(
 
 
 @pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (["llama"], "no model is called llama; there are net"),
+        (["net", "a", "b"], "no model is called a, b; there are net"),
+    ],
+)
+def test_models_that_are_not_there(names: list[str], sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "net.py").write_text(PROBLEM)
+    (tmp_path / "models" / "layers.py").write_text(DECLARED)
+    assert run(["bench", "models", *names, "--samples", str(tmp_path)]) == 2
+    assert capfd.readouterr().err == f"mugraph: {sentence}\n"
+    assert run(["bench", "models", "--samples", str(tmp_path / "models")]) == 2
+    assert capfd.readouterr().err == f"mugraph: {tmp_path}/models/models does not exist\n"
+
+
+@pytest.mark.parametrize(
     ("change", "why"),
     [
         (("return y", "return 1.01 * y"), "an element is off by"),
@@ -287,7 +304,8 @@ def test_times_of_whole_models_are_lines():
         "in_row": {"eager": 38, "mugraph": 62},
         "refused": {"torch.compile": "RuntimeError: out of memory"},
     }
-    assert [*whole_lines("llama", {"kernelbench": {"right": True, "times": times}})] == [
+    assert [*whole_lines("llama", {"kernelbench": {"right": True, "times": times, "floor_us": 640.2}})] == [
+        "llama, what its bytes take: 640 µs\n",
         "llama, replayed one at a time: eager 1204 µs, mugraph 703 µs\n",
         "llama, replayed in a row: eager 1198 µs, mugraph 696 µs\n",
         "llama, called in a row: eager 1300 µs\n",

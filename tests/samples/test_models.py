@@ -1,0 +1,37 @@
+"""Samples of whole models: their layers are one region, whatever stands around them, and nothing of them is unsaid."""
+
+from __future__ import annotations
+
+import pytest
+from mugraph.commands.bench_files import models_in
+from mugraph.ir.region import SearchUnit
+from mugraph.trace.tracer import trace_file
+from mugraph.units.region_units import cut_region
+
+from tests.samples.declared import SAMPLES
+
+FOLDER = SAMPLES / "models"
+LONG = {"bert_base", "ngpt_prompt", "llama3_1b_prompt", "llama3_1b_lora_step", "qwen3_0_6b_prompt", "qwen3_0_6b_step"}
+"""Those whose kinds of layers others have as well, and whose many layers take seconds to be traced."""
+NAMES = ("bert_base", "chameleon_7b_prompt", "chameleon_7b_step", "llama3_1b_lora_prompt", "llama3_1b_lora_step",
+         "llama3_1b_prompt", "llama3_1b_step", "ngpt_prompt", "ngpt_step", "qwen3_0_6b_prompt", "qwen3_0_6b_step",
+         "vit_base")  # fmt: skip
+
+
+def test_they_are_found_by_name() -> None:
+    found = models_in(FOLDER, [])
+    assert found == [str(FOLDER / f"{name}.py") for name in NAMES]
+    assert models_in(FOLDER, ["vit_base"]) == [str(FOLDER / "vit_base.py")]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.more) if name in LONG else name for name in NAMES]
+)
+def test_a_models_layers_are_a_region(name: str) -> None:
+    trace = trace_file(FOLDER / f"{name}.py")
+    assert (trace.errors, trace.notices) == ((), ())
+    assert {region.status for region in trace.regions} == {None}
+    units = [[part for part in cut_region(one)[1] if isinstance(part, SearchUnit)] for one in trace.regions]
+    assert len(units) in (2, 3)
+    assert len(units[-2]) > 3, "the layers"
+    assert all(units)
