@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mugraph.ir.calls import Call
 from mugraph.ir.region import Part, Region, SearchUnit
-from mugraph.solve.divisions import left_to_pytorch
+from mugraph.solve.divisions import all_left
 from mugraph.solve.layouts import as_computed, exactly, expected_us, layouts, windowed
 from mugraph.targets import Target
 from mugraph.units.layouts import FASTER, WHOLE, Layout
@@ -42,10 +42,13 @@ class Cuts:
     def first(self, whole: Cut) -> Cut:
         """What is solved before the cut that has most in its search units: the cut with the calls left to PyTorch for
         which it has one kernel, where there are some. It is quickly done, and says how fast the other has to be."""
-        units = [part for part in whole[1] if isinstance(part, SearchUnit)]
-        left = [frozenset(call.outputs) for unit in units for call in left_to_pytorch(unit)]
+        left = self.left(whole)
         first = self.of(left) if left else whole
         return first if any(isinstance(part, SearchUnit) for part in first[1]) else whole
+
+    def left(self, whole: Cut) -> list[frozenset[int]]:
+        """What the calls make that `first` leaves to PyTorch."""
+        return all_left(whole[1], lambda left: self.of(left)[1])
 
     def calls(self) -> list[Sequence[Call]]:
         """Of the parts of each way to divide the region: a convolution may lie in a unit of one and be PyTorch's in

@@ -11,7 +11,7 @@ float8 numbers, twice as fast as the float16 ones that generated kernels make of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -109,15 +109,19 @@ class Division:
         return total + kept[1]
 
 
-def to_leave(left: Sequence[SearchUnit], apart: Division, together: Division, target: Target) -> list[frozenset[int]]:
-    """What PyTorch's own calls make that are left to it: of the units that are not faster with them in their kernels.
+def to_leave(
+    left: Sequence[frozenset[int]], apart: Division, together: Division, target: Target
+) -> list[frozenset[int]]:
+    """What calls make that are left to PyTorch: of the units that are not faster with them in their kernels.
 
-    left: units of `together` with calls that may be left to PyTorch, as all of them are in `apart`
+    left: what calls of units of `together` make that are all left to PyTorch in `apart`
     """
     found: list[frozenset[int]] = []
-    for unit in left:
-        us, together_us = apart.us_beside(together, unit, target)
-        found += [frozenset(call.outputs) for call in left_to_pytorch(unit)] if us <= together_us else []
+    for unit in (part for part in together.parts if isinstance(part, SearchUnit)):
+        calls = [made for made in left if made <= _made(unit)]
+        if calls:
+            us, together_us = apart.us_beside(together, unit, target)
+            found += calls if us <= together_us else []
     return found
 
 
@@ -142,6 +146,23 @@ def left_to_pytorch(unit: SearchUnit) -> list[Call]:
     others = [call for call in unit.calls if call not in several and not _is_view(call)]
     windowed = [call for call in unit.calls if canonical(call.target) in WINDOW_DIMS]
     return [*(several if others else []), *windowed]
+
+
+def all_left(whole: Sequence[Part], cut: Callable[[Sequence[frozenset[int]]], Sequence[Part]]) -> list[frozenset[int]]:
+    """What the calls make that are left to PyTorch, of all units. A norm that was in a unit with one of them is then in
+    one with the next product that reads it, which is left as well.
+
+    whole: the parts of a region. cut: its parts without the calls that make these
+    """
+    left: list[frozenset[int]] = []
+    parts = whole
+    while True:
+        units = [part for part in parts if isinstance(part, SearchUnit)]
+        made = [frozenset(call.outputs) for unit in units for call in left_to_pytorch(unit)]
+        if not (more := [one for one in made if one not in left]):
+            return left
+        left += more
+        parts = cut(left)
 
 
 def _is_of_float8(call: Call) -> bool:

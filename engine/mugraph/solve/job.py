@@ -27,7 +27,7 @@ from mugraph.solve.choosing import Way, fastest_measured, near_ones
 from mugraph.solve.concluding import not_paying, of_plan, without_kernels, without_units
 from mugraph.solve.cuts import Cut, Cuts
 from mugraph.solve.digits import as_on_the_device
-from mugraph.solve.divisions import Division, fastest, left_to_pytorch, to_leave
+from mugraph.solve.divisions import Division, fastest, to_leave
 from mugraph.solve.layouts import faster, is_refused, is_settled, takes_tf32
 from mugraph.solve.overlapping import overlapping
 from mugraph.solve.planning import planned
@@ -229,8 +229,7 @@ class RegionJob:
         apart, together = self._divisions[0], self._divisions[-1]
         if apart is together or self.tools.file_time.is_over or self.cancelled():
             return
-        left = [part for part in whole[1] if isinstance(part, SearchUnit) and left_to_pytorch(part)]
-        leave = to_leave(left, apart, together, self.tools.target)
+        leave = to_leave(self.cuts.left(self.cuts.of()), apart, together, self.tools.target)
         if leave:
             cut = self.cuts.of([*refused, *leave])
             if cut[1] not in (whole[1], tuple(apart.parts)):

@@ -22,7 +22,7 @@ from mugraph.memory.traces import traced
 from mugraph.options import Options
 from mugraph.recording.runs import Runs
 from mugraph.sizes.search_unit import at_other_sizes
-from mugraph.solve.divisions import left_to_pytorch
+from mugraph.solve.divisions import all_left
 from mugraph.solve.layouts import exactly, layouts, takes_tf32
 from mugraph.units.layouts import Layout
 from mugraph.units.region_units import cut_region
@@ -111,7 +111,7 @@ def _of_layouts(region: Region) -> Iterator[SearchUnit]:
     for turned in dict.fromkeys((*layouts(region), frozenset[int]())):
         whole = [*_units(region, turned)]
         yield from whole
-        for left in _left(whole):
+        for left in _left(region, turned, whole):
             yield from _units(region, turned, left)
         for unit in whole:
             if is_divisible(unit):
@@ -119,9 +119,11 @@ def _of_layouts(region: Region) -> Iterator[SearchUnit]:
                 yield from _units(region, turned, [made])
 
 
-def _left(whole: Sequence[SearchUnit]) -> Iterator[list[frozenset[int]]]:
+def _left(region: Region, turned: Layout, whole: Sequence[SearchUnit]) -> Iterator[list[frozenset[int]]]:
     """What the calls make that a job may leave to PyTorch: those of all units with some, then of several, of one."""
-    of_units = [left for unit in whole if (left := [frozenset(call.outputs) for call in left_to_pytorch(unit)])]
+    every = all_left(whole, lambda left: cut_region(region, left, turned)[1])
+    made = [frozenset(value for call in unit.calls for value in call.outputs) for unit in whole]
+    of_units = [left for unit in made if (left := [one for one in every if one <= unit])]
     counts = range(len(of_units), 0, -1) if len(of_units) <= _FEW else dict.fromkeys((len(of_units), 1))
     for count in counts:
         for some in combinations(of_units, count):

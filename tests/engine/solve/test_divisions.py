@@ -15,7 +15,7 @@ from mugraph.ir.region import SearchUnit
 from mugraph.pipeline import Options, run
 from mugraph.plans.plan import KernelStep
 from mugraph.solve.choosing import Way, fastest_measured, near_ones
-from mugraph.solve.divisions import Division, fastest, left_to_pytorch, to_leave
+from mugraph.solve.divisions import Division, all_left, fastest, left_to_pytorch, to_leave
 from mugraph.solve.large_products import large_products
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
@@ -196,6 +196,34 @@ def test_products_of_many_rows_that_share_a_norm_may_be_left_to_pytorch(tmp_path
     assert left == ["linear"] * count
 
 
+PROJECTED = """\
+import torch
+import torch.nn.functional as F
+
+
+# mugraph: x=bf16[2048, 4096], gain=bf16[4096], q=bf16[4096, 4096], k=bf16[4096, 4096], v=bf16[4096, 4096]
+def projected(x, gain, q, k, v):
+    y = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * gain
+    return F.layer_norm(F.linear(y, q), (4096,)), F.layer_norm(F.linear(y, k), (4096,)), F.linear(y, v)
+"""
+
+
+def test_products_that_share_a_norm_are_all_left_with_it(tmp_path: Path) -> None:
+    """The norm is in the unit of the first; without that one it is in the unit of the next, and so on."""
+    path = tmp_path / "model.py"
+    path.write_text(PROJECTED)
+    (region,) = trace_file(path).regions
+    _, whole = cut_region(region)
+    units = [part for part in whole if isinstance(part, SearchUnit)]
+    assert len([call for unit in units for call in left_to_pytorch(unit)]) < 3
+    left = all_left(whole, lambda left: cut_region(region, left)[1])
+    linears = [frozenset(call.outputs) for call in region.calls if call.target.endswith("linear")]
+    assert sorted(left, key=min) == linears
+    _, parts = cut_region(region, left)
+    made = [[call.target.rpartition(".")[2] for call in one.calls] for one in parts if isinstance(one, SearchUnit)]
+    assert made == [["pow", "mean", "add", "rsqrt", "mul", "mul"], ["layer_norm"], ["layer_norm"]]
+
+
 def test_a_product_that_reads_its_inputs_and_has_something_after_it_is_a_kernel_graph(tmp_path: Path) -> None:
     """The search finds the library's kernel for it, with one that does the rest: no cut is needed."""
     path = tmp_path / "model.py"
@@ -234,13 +262,12 @@ def test_calls_are_left_to_pytorch_where_their_unit_is_not_faster_with_them(wide
     (region,) = trace_file(path).regions
     whole_region, whole = cut_region(region)
     together = Division(whole_region, list(whole), [])  # no kernel: the calls as they are
-    left = [part for part in whole if isinstance(part, SearchUnit) and left_to_pytorch(part)]
+    left = all_left(whole, lambda left: cut_region(region, left)[1])
     assert wide.plan is not None
     parts = [step.unit if isinstance(step, KernelStep) else step for step in wide.plan.steps]
     apart = Division(wide.region, parts, list(wide.units))
-    expected = [frozenset(call.outputs) for unit in left for call in left_to_pytorch(unit)]
-    assert expected
-    assert to_leave(left, apart, together, target) == expected
+    assert left
+    assert to_leave(left, apart, together, target) == left
     slow = Division(wide.region, parts, [])
     assert to_leave(left, slow, apart, target) == []
 

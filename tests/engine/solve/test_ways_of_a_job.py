@@ -93,7 +93,7 @@ def test_units_of_a_mixed_way_are_begun_before_they_are_asked_for(
 
     job._divisions = cast(Any, [Way(1.0, 1.0, ["apart"]), Way(1.0, 1.0)])  # pyright: ignore[reportPrivateUsage]
     monkeypatch.setattr(jobs, "to_leave", lambda *_: [frozenset({1})])
-    monkeypatch.setattr(job.cuts, "of", lambda _: mixed)
+    monkeypatch.setattr(job.cuts, "of", lambda _=(): mixed)
     monkeypatch.setattr(job, "_begin", lambda parts: log.append(("begun", parts)))
     monkeypatch.setattr(job, "_divided", divided)
     ended(job._mixed(cast(Any, (object(), ())), [], []))  # pyright: ignore[reportPrivateUsage]
