@@ -1,9 +1,7 @@
-"""The part of the shared runtime that checks that the user's program still is what was analysed. ran.py writes the
-tables that it reads."""
+"""The part of the shared runtime that checks that classes and functions of the user's program still are what was
+analysed. ran.py writes the tables that it reads."""
 
 from __future__ import annotations
-
-from mugraph.trace.pytorch.tf32 import OPERATIONS
 
 GUARDS = '''\
 # Whether the program is what it was when the regions were analysed
@@ -175,103 +173,6 @@ def _all_hold(region: str, world: _World) -> bool:
     return bool(_copies)
 
 
-class _Seen(NamedTuple):
-    """What `_as_analysed` said yes of, and what is compared when it is asked again. dicts: of classes, files, modules;
-    hooks: what must be empty; version, always, time, native: as in a _World; alive: the modules: nothing else has their
-    numbers"""
-
-    things: list[int]
-    modules: list[int]
-    dicts: list[dict[Any, Any]]
-    version: list[int]
-    hooks: list[Any]
-    always: _Always
-    alive: list[weakref.ref[Any]]
-    time: list[int | None]
-    native: list[Any]
-
-
-_seen: dict[tuple[str, int], _Seen] = {}
-_last: dict[tuple[str, int], int] = {}
-_HOOKED = itemgetter("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-
-
-def _as_analysed(
-    region: str, things: tuple[object, ...], modules: tuple[Any, ...], fit: Callable[..., bool]
-) -> bool:
-    """Whether classes and functions have the code that was analysed, and modules fit: `fit` reads their hooks and what
-    they keep in their own dictionaries (constants, whether a parameter is there), and their classes."""
-    if _dynamo():
-        return _same_code(region, *things) and fit(*modules)
-    one = _seen.get((region, id(modules[0])))
-    if one is not None:
-        if one.native and one.native[0](things, modules):
-            return True
-        same = [*map(id, things)] == one.things and [*map(id, modules)] == one.modules
-        if same and _still(one) and not any(one.hooks) and _as_ever(one.always):
-            if _native and not one.native:
-                one.native.extend(_shortened((*things, *modules), one.hooks, one.always, one.dicts))
-            return True
-    return _same_code(region, *things) and _fit_now(region, things, modules, fit)
-
-
-def _still(one: _World | _Seen) -> bool:
-    """Whether no dictionary of its own has changed."""
-    native = one.native[0] if one.native else None
-    time = native.now() if native else 0  # before what is asked next: what changes after it is seen the next time
-    now = _tick()
-    if now != one.time[0]:
-        if [sum(map(_version, one.dicts))] != one.version:
-            return False
-        one.time[0] = now or None
-    if native:
-        native.at(time)
-    return True
-
-
-def _shortened(
-    things: tuple[object, ...], hooks: list[Any], always: _Always, dicts: list[dict[Any, Any]]
-) -> list[Any]:
-    """What asks in C whether things are these and all is as it was; nothing where that cannot be."""
-    try:
-        return [_native.Held(things, hooks, *always, dicts)]
-    except TypeError:  # something is of a class of its own, which only Python can ask
-        return []
-
-
-def _fit_now(region: str, things: tuple[object, ...], modules: tuple[Any, ...], fit: Callable[..., bool]) -> bool:
-    """Whether modules fit; remembered if nothing has changed since it was asked last, and changes can be told."""
-    key, world = (region, id(modules[0])), _worlds[region]
-    dicts = {id(own): own for one in modules for own in (vars(one), *map(vars(one).get, ("_parameters", "_modules")))}
-    dicts |= {id(own): own for own in world.dicts}
-    told = _version is not None and world.version and all(type(own) is dict for own in dicts.values())
-    version = sum(map(_version, dicts.values())) if told else -1
-    if not fit(*modules):
-        _seen.pop(key, None)
-        return False
-    if len(_last) > 1000:
-        _seen.clear()
-        _last.clear()
-    if told and _last.get(key) == version and all(map(_keeps_parts, modules)):
-        hooks = [*_HOOKS, *(hooks for one in modules for hooks in _HOOKED(vars(one)))]
-        alive = [weakref.ref(one, lambda _: _seen.pop(key, None)) for one in modules]
-        numbers = [*map(id, things)], [*map(id, modules)]
-        _seen[key] = _Seen(*numbers, [*dicts.values()], [version], hooks, world.always, alive, [None], [])
-    else:
-        _seen.pop(key, None)
-    _last[key] = version
-    return True
-
-
-def _keeps_parts(module: Any) -> bool:
-    """Whether a module's parts are modules and tensors, and its other attributes stand in dictionaries whose changes
-    are counted."""
-    own, parts = vars(module), (torch.nn.Module, torch.Tensor, type(None))
-    kept = [value for name in ("_parameters", "_buffers", "_modules") for value in own[name].values()]
-    classes = [kind for kind in type(module).__mro__ if kind not in (torch.nn.Module, object)]
-    return all(isinstance(value, parts) for value in kept) and bool(_inside_of(*classes))
-
-
 def _met_world(region: str, things: tuple[object, ...]) -> _World:
     """What is compared of things that are met for the first time, and of what all regions rely on."""
     checks = [_Check(_moved, sys.modules, False, (sys.modules,)), *_FUNCTIONS]
@@ -341,52 +242,4 @@ def _unchanged(kind: type, what: str) -> bool:
 def _inside(function: object, test: Callable[[Any], bool]) -> bool:
     """What must hold of variables that a function has from those around it."""
     return test(function)
-
-
-def _on_default_device(device: torch.device) -> bool:
-    """Whether tensors that are made without saying where would be on this device."""
-    default = torch.get_default_device()
-    return default.type == device.type and default.index in (None, device.index)
-
-
-def _default_type(name: str) -> bool:
-    return str(torch.get_default_dtype()) == name
-
-
-_fp32_precision = getattr(torch._C, "_get_fp32_precision_getter", None)
-_OPERATIONS = __OPERATIONS__
-_NO_TF32 = os.environ.get("NVIDIA_TF32_OVERRIDE") == "0"
-
-
-@_constant
-def _takes_tf32(setting: str) -> bool:
-    """Whether PyTorch lets what cuDNN or cuBLAS multiplies take TF32, as a kernel does. What is set by `fp32_precision`
-    may not be read by `allow_tf32`."""
-    if _NO_TF32:
-        return False
-    if _fp32_precision is not None:
-        return _fp32_precision("cuda", _OPERATIONS[setting]) == "tf32"
-    return torch.backends.cudnn.allow_tf32 if setting == "cudnn" else torch.backends.cuda.matmul.allow_tf32
-
-
-def _equals(value: object, constant: object) -> bool:
-    """Whether it is the same constant: 1, 1.0 and True are not, nor is a tensor that holds it."""
-    if type(value) is not type(constant) and not isinstance(value, torch.SymInt):
-        return False
-    if type(value) is tuple or type(value) is list:
-        if len(value) != len(constant):
-            return False
-        for one, other in zip(value, constant):
-            if not _equals(one, other):
-                return False
-        return True
-    if type(value) is dict:
-        return list(value) == list(constant) and all(_equals(value[key], constant[key]) for key in constant)
-    return value == constant
-
-
-@_constant
-def _is_the(thing: object, name: str) -> bool:
-    """Whether something is what a library has under a name."""
-    return thing is _named(name)
-'''.replace("__OPERATIONS__", repr(OPERATIONS))
+'''

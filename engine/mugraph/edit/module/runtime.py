@@ -9,8 +9,10 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
+from mugraph.edit.module.analysed import ANALYSED
 from mugraph.edit.module.between import BETWEEN
 from mugraph.edit.module.clock import CLOCK
+from mugraph.edit.module.conditions import CONDITIONS
 from mugraph.edit.module.edits import EDITS
 from mugraph.edit.module.first_use import CHECK, FIRST_USE
 from mugraph.edit.module.guards import GUARDS
@@ -41,7 +43,8 @@ It says whether a kernel may run here, and compares kernels with PyTorch. Where 
 
 def _parts() -> str:
     places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, PREPARED, BETWEEN, STEPS
-    parts = *places, SEAL, GUARDS, MEETING, CLOCK, NATIVE, KNOWN, REFUSALS, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
+    code = SEAL, GUARDS, ANALYSED, CONDITIONS, MEETING, CLOCK, NATIVE, KNOWN, REFUSALS
+    parts = *places, *code, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
     return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)
 
 
