@@ -1,0 +1,132 @@
+"""`python -m mugraph.research.ranged.answers [NAME ...]`: what it takes to answer a region whose sizes are ranges, and
+the same region at its largest size alone, each in processes of their own with empty caches.
+
+Each is answered `--times` times in turn, and the least counts: what else runs on a machine only adds to it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from mugraph.protocol.settings import EngineSettings
+from mugraph.research.answer import Answer
+from mugraph.research.answers import Answers, cold
+from mugraph.research.ranged.layers import LAYERS
+from mugraph.research.ranged.programs import PROGRAMS, Program
+from mugraph.research.ranged.rows import geometric
+from mugraph.store.keys import versions
+
+PATIENCE_S = 600.0
+"""For one answer."""
+MOST = 2.0
+"""Times what a region at one size takes: the aim."""
+
+
+class Taken(msgspec.Struct):
+    """By all regions of a file. status: how many regions have each. spent_s: on the clock, by what it went to"""
+
+    seconds: float
+    processor_s: float
+    status: dict[str, int]
+    spent_s: dict[str, float]
+
+
+class Compared(msgspec.Struct):
+    program: str
+    alone: Taken
+    ranged: Taken
+
+    @property
+    def times(self) -> float:
+        """More of the processor."""
+        return self.ranged.processor_s / self.alone.processor_s
+
+
+def taken(answers: Sequence[Answer]) -> Taken:
+    spent = Counter[str]()
+    for one in answers:
+        spent.update(one.spent_s)
+    return Taken(
+        sum(one.seconds for one in answers),
+        sum(one.processor_s for one in answers),
+        dict(Counter(one.status for one in answers)),
+        dict(spent),
+    )
+
+
+def compared(program: Program, folder: Path, given: argparse.Namespace) -> Compared | None:
+    """None where a process failed, which has said why."""
+    texts = {"alone": program.at(program.points[-1]), "ranged": program.ranged}
+    least: dict[str, Taken] = {}
+    for _ in range(given.times):
+        for name, text in texts.items():
+            path = folder / f"{program.name}_{name}.py"
+            path.write_text(text, encoding="utf-8")
+            found = Answers(given.budget, versions())
+            cold(path, found, given.target, time.monotonic() + PATIENCE_S, folder / "answers.json", given.file_budget)
+            if not found.done or not found.answers:
+                return None
+            now = taken(found.answers)
+            before = least.get(name)
+            least[name] = now if before is None or now.processor_s < before.processor_s else before
+    return Compared(program.name, least["alone"], least["ranged"])
+
+
+def table(rows: Sequence[Compared]) -> str:
+    lines = [
+        "| region | alone, processor (clock) | range | times | alone | range |",
+        "| --- | --: | --: | --: | --- | --- |",
+    ]
+    for row in rows:
+        alone, ranged = row.alone, row.ranged
+        lines.append(
+            f"| {row.program} | {alone.processor_s:.1f} s ({alone.seconds:.1f}) | {ranged.processor_s:.1f} s "
+            f"({ranged.seconds:.1f}) | {row.times:.2f} | {_words(alone.status)} | {_words(ranged.status)} |"
+        )
+    if rows:
+        lines.append(f"\ngeometric mean: {geometric([row.times for row in rows]):.2f} times; the aim is {MOST:g} at most")
+    return "\n".join(lines)
+
+
+def _words(status: Mapping[str, int]) -> str:
+    return ", ".join(name if count == 1 else f"{count} {name}" for name, count in status.items())
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit status: 1 where one was not answered."""
+    programs = {**PROGRAMS, **LAYERS}
+    parser = argparse.ArgumentParser(prog="python -m mugraph.research.ranged.answers")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(programs))
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--target", default="h200", help="of the estimates, where there is no GPU")
+    parser.add_argument("--times", type=int, default=2, help="that each is answered")
+    parser.add_argument("--budget", type=float, default=EngineSettings.budget_s, metavar="SECONDS", help="of a search")
+    parser.add_argument("--file-budget", type=float, default=PATIENCE_S, metavar="SECONDS", help="of a file")
+    given = parser.parse_args(arguments)
+    if unknown := set(given.names) - programs.keys():
+        parser.error(f"no program is called {', '.join(sorted(unknown))}")
+    rows: list[Compared] = []
+    wanted = given.names or list(programs)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in wanted:
+            row = compared(programs[name], Path(folder), given)
+            if row is None:
+                continue
+            rows.append(row)
+            print(table([row]).splitlines()[2], file=sys.stderr, flush=True)
+            if given.json is not None:
+                given.json.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=1) + b"\n")
+    print(table(rows))
+    return 0 if len(rows) == len(wanted) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
