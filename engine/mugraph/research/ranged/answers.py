@@ -1,7 +1,8 @@
 """`python -m mugraph.research.ranged.answers [NAME ...]`: what it takes to answer a region whose sizes are ranges, and
-the same region at its largest size alone, each in processes of their own with empty caches.
+the same region at one size alone, each in processes of their own with empty caches.
 
-Each is answered `--times` times in turn, and the least counts: what else runs on a machine only adds to it.
+That size is the largest at which a kernel is offered: where none is, none is tested, which takes no time. Each is
+answered `--times` times in turn, and the least counts: what else runs on a machine only adds to it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from mugraph.protocol.settings import EngineSettings
 from mugraph.research.answer import Answer
 from mugraph.research.answers import Answers, cold
 from mugraph.research.ranged.layers import LAYERS
-from mugraph.research.ranged.programs import PROGRAMS, Program
+from mugraph.research.ranged.programs import PROGRAMS, Program, label
 from mugraph.research.ranged.rows import geometric
 from mugraph.store.keys import versions
 
@@ -40,7 +41,10 @@ class Taken(msgspec.Struct):
 
 
 class Compared(msgspec.Struct):
+    """size: of `alone`"""
+
     program: str
+    size: str
     alone: Taken
     ranged: Taken
 
@@ -64,35 +68,48 @@ def taken(answers: Sequence[Answer]) -> Taken:
 
 def compared(program: Program, folder: Path, given: argparse.Namespace) -> Compared | None:
     """None where a process failed, which has said why."""
-    texts = {"alone": program.at(program.points[-1]), "ranged": program.ranged}
-    least: dict[str, Taken] = {}
-    for _ in range(given.times):
-        for name, text in texts.items():
-            path = folder / f"{program.name}_{name}.py"
-            path.write_text(text, encoding="utf-8")
-            found = Answers(given.budget, versions())
-            cold(path, found, given.target, time.monotonic() + PATIENCE_S, folder / "answers.json", given.file_budget)
-            if not found.done or not found.answers:
-                return None
-            now = taken(found.answers)
-            before = least.get(name)
-            least[name] = now if before is None or now.processor_s < before.processor_s else before
-    return Compared(program.name, least["alone"], least["ranged"])
+
+    def once(name: str, text: str) -> Taken | None:
+        path = folder / f"{program.name}_{name}.py"
+        path.write_text(text, encoding="utf-8")
+        found = Answers(given.budget, versions())
+        cold(path, found, given.target, time.monotonic() + PATIENCE_S, folder / "answers.json", given.file_budget)
+        return taken(found.answers) if found.done and found.answers else None
+
+    points = [program.points[at] for at in sorted({len(program.points) - 1, len(program.points) // 2, 0})[::-1]]
+    alone, at = None, points[0]
+    for point in points:
+        found = once("alone", program.at(point))
+        if found is not None and (alone is None or "improved" in found.status):
+            alone, at = found, point
+        if alone is not None and "improved" in alone.status:
+            break
+    ranged = once("ranged", program.ranged)
+    for _ in range(given.times - 1):
+        alone, ranged = less(alone, once("alone", program.at(at))), less(ranged, once("ranged", program.ranged))
+    return Compared(program.name, label(at), alone, ranged) if alone is not None and ranged is not None else None
+
+
+def less(one: Taken | None, other: Taken | None) -> Taken | None:
+    both = [each for each in (one, other) if each is not None]
+    return min(both, key=lambda each: each.processor_s, default=None)
 
 
 def table(rows: Sequence[Compared]) -> str:
     lines = [
-        "| region | alone, processor (clock) | range | times | alone | range |",
-        "| --- | --: | --: | --: | --- | --- |",
+        "| region | alone | processor (clock) | range | times | alone | range |",
+        "| --- | --- | --: | --: | --: | --- | --- |",
     ]
     for row in rows:
         alone, ranged = row.alone, row.ranged
         lines.append(
-            f"| {row.program} | {alone.processor_s:.1f} s ({alone.seconds:.1f}) | {ranged.processor_s:.1f} s "
+            f"| {row.program} | {row.size} | {alone.processor_s:.1f} s ({alone.seconds:.1f}) | {ranged.processor_s:.1f} s "
             f"({ranged.seconds:.1f}) | {row.times:.2f} | {_words(alone.status)} | {_words(ranged.status)} |"
         )
     if rows:
-        lines.append(f"\ngeometric mean: {geometric([row.times for row in rows]):.2f} times; the aim is {MOST:g} at most")
+        lines.append(
+            f"\ngeometric mean: {geometric([row.times for row in rows]):.2f} times; the aim is {MOST:g} at most"
+        )
     return "\n".join(lines)
 
 
