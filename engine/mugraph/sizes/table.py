@@ -239,11 +239,12 @@ class SizeTable:
             made = [replace(one, schedule=in_order(one.schedule, kernels[number][1])) for one in alike[:TRIED]]
             yield from self._launches(kernels, whole, number, step, made)
             return
-        found = 0
-        for found, one in enumerate(self._choices(kernels, whole, number, step, step), 1):
-            yield one
-        if not found and step == 1:
-            # An axis of one element has no tiles to choose from; those for two serve one as well.
+        each = self._choices(kernels, whole, number, step, step)
+        first = next(each, None)
+        if first is not None:
+            yield first
+            yield from each
+        elif step == 1:  # an axis of one element has no tiles to choose from; those for two serve one as well
             yield from self._choices(kernels, whole, number, step, 2)
 
     def _choices(self, kernels: Kernels, whole: KernelSource, number: int, step: int, at: int) -> Iterator[Choice]:

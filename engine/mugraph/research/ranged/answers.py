@@ -102,10 +102,9 @@ def table(rows: Sequence[Compared]) -> str:
     ]
     for row in rows:
         alone, ranged = row.alone, row.ranged
-        lines.append(
-            f"| {row.program} | {row.size} | {alone.processor_s:.1f} s ({alone.seconds:.1f}) | {ranged.processor_s:.1f} s "
-            f"({ranged.seconds:.1f}) | {row.times:.2f} | {_words(alone.status)} | {_words(ranged.status)} |"
-        )
+        took = (f"{one.processor_s:.1f} s ({one.seconds:.1f})" for one in (alone, ranged))
+        cells = row.program, row.size, *took, f"{row.times:.2f}", _words(alone.status), _words(ranged.status)
+        lines.append(f"| {' | '.join(cells)} |")
     if rows:
         lines.append(
             f"\ngeometric mean: {geometric([row.times for row in rows]):.2f} times; the aim is {MOST:g} at most"
