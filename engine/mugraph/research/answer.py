@@ -1,7 +1,8 @@
 """The answer of one region, with its times, and the process that finds those of a file from a cold start.
 
-Run as `python -P -m mugraph.research.answer FILE BUDGET TARGET BEGAN [NUMBER ...]`. BEGAN is on the monotonic clock;
-regions with these numbers are left out. A line of JSON on standard output for each other, as soon as it is known.
+Run as `python -P -m mugraph.research.answer FILE BUDGET FILE_BUDGET TARGET BEGAN [NUMBER ...]`. BEGAN is on the
+monotonic clock; regions with these numbers are left out. A line of JSON on standard output for each other, as soon as
+it is known.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from mugraph.events import Clock, RegionDone, RegionResult
 from mugraph.memory.traces import traced
 from mugraph.options import Options
 from mugraph.pipeline import run_trace, working
+from mugraph.research.processor import processor_s
 from mugraph.search.topologies.limits import never
 from mugraph.solve.programs import Programs, ProgramText
 from mugraph.solve.timing import RegionTimer
@@ -44,6 +46,7 @@ class Answer(msgspec.Struct):
     size:        of a range, that the times are of
     start_s:     of a file's first region: until its search could begin (the process, imports, tracing)
     seconds:     until the answer was there, start_s left out
+    processor_s: of those, what processors have worked, in all processes of this one
     spent_s:     what they went to
     device_us, called_us: measured, on the device and as a program calls it; empty where nothing was
     estimated_us: by the cost model, of the search units alone
@@ -69,6 +72,7 @@ class Answer(msgspec.Struct):
     called_best: float | None = None
     guarded: bool = False
     seconds: float = 0.0
+    processor_s: float = 0.0
     start_s: float = 0.0
 
     @property
@@ -119,9 +123,8 @@ def estimated(path: Path, number: int, result: RegionResult, device: Device, tar
     return _times(next((row for row in found.sizes if row.size == timing.at), found))
 
 
-def answers(path: Path, budget_s: float, target_name: str, began: float, known: Sequence[int]) -> Iterator[Answer]:
+def answers(path: Path, options: Options, began: float, known: Sequence[int]) -> Iterator[Answer]:
     """Of each region that is not known, with nothing taken from a store."""
-    options = Options(budget_s=budget_s, target=target_name)
     with beginning(options, working) as begun:
         trace = traced(path, source=None, timeout_s=TRACE_S, store=None, beginning=begun.soon)
         ready = begun.ready()
@@ -131,14 +134,15 @@ def answers(path: Path, budget_s: float, target_name: str, began: float, known: 
         numbers = [number for number in range(len(trace.regions)) if number not in known]
         left = replace(trace, regions=tuple(trace.regions[number] for number in numbers), shares={})
         programs = Programs(ProgramText(read_source(path), None, None))
-        begun = time.monotonic()
+        begun, used = time.monotonic(), processor_s()
         start_s = begun - began
         for event in run_trace(left, device, target, options, programs=programs, tools=tools):
             if isinstance(event, RegionDone):
-                number, result, seconds = numbers[event.region], event.result, time.monotonic() - begun
+                number, result = numbers[event.region], event.result
+                seconds, worked = time.monotonic() - begun, processor_s() - used
                 answer = answer_of(path, number, result, device, estimated(path, number, result, device, target))
-                yield msgspec.structs.replace(answer, seconds=seconds, start_s=start_s)
-                begun, start_s = time.monotonic(), 0.0
+                yield msgspec.structs.replace(answer, seconds=seconds, processor_s=worked, start_s=start_s)
+                begun, used, start_s = time.monotonic(), processor_s(), 0.0
 
 
 def _exit(number: int, frame: FrameType | None) -> NoReturn:
@@ -148,10 +152,11 @@ def _exit(number: int, frame: FrameType | None) -> NoReturn:
 
 def main(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _exit)
-    path, budget_s, target, began, *known = arguments
+    path, budget_s, file_budget_s, target, began, *known = arguments
+    options = Options(budget_s=float(budget_s), file_budget_s=float(file_budget_s), target=target)
     lines = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the user's code prints is no answer
-    for one in answers(Path(path), float(budget_s), target, float(began), [int(number) for number in known]):
+    for one in answers(Path(path), options, float(began), [int(number) for number in known]):
         lines.write(msgspec.json.encode(one) + b"\n")
         lines.flush()
     return 0

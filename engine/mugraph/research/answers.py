@@ -21,6 +21,7 @@ from typing import IO
 
 import msgspec
 
+from mugraph.one_thread import with_one_thread
 from mugraph.protocol.settings import EngineSettings
 from mugraph.research.answer import Answer
 from mugraph.research.answers_table import plot, tables
@@ -53,13 +54,20 @@ def write(found: Answers, path: Path) -> None:
     new.replace(path)
 
 
-def cold(file: Path, found: Answers, target: str, until: float, out: Path) -> None:
+def cold(
+    file: Path,
+    found: Answers,
+    target: str,
+    until: float,
+    out: Path,
+    file_budget_s: float = EngineSettings.file_budget_s,
+) -> None:
     """Answer the file's regions that have no answer yet, each kept as it comes."""
     known = [str(one.number) for one in found.answers if one.file == str(file)]
     with tempfile.TemporaryDirectory(prefix="mugraph-cold-", ignore_cleanup_errors=True) as caches:
         folders = ("MUGRAPH_CACHE_DIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "CUDA_CACHE_PATH")
-        environment = {**os.environ, **{name: f"{caches}/{name.lower()}" for name in folders}}
-        asked = [str(file), str(found.budget_s), target, str(time.monotonic()), *known]
+        environment = with_one_thread({**os.environ, **{name: f"{caches}/{name.lower()}" for name in folders}})
+        asked = [str(file), str(found.budget_s), str(file_budget_s), target, str(time.monotonic()), *known]
         child = subprocess.Popen([*CHILD, *asked], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment)
         assert child.stdout is not None
         lines: queue.Queue[bytes | None] = queue.Queue()

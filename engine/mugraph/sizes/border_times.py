@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from mugraph.ir.block import Candidate, Schedule
 from mugraph.ir.kernel import KernelSource, Rejected
@@ -111,7 +112,8 @@ class BorderTimes:
             for number, part in enumerate(variant.kernel.kernels):
                 if not part.launches or part.by not in own.leading:
                     continue
-                launches = [one for _, one, _ in table.choices(kernels, variant.kernel, number, step)[:most]]
+                each = table.each_choice(kernels, variant.kernel, number, step)
+                launches = [one for _, one, _ in islice(each, most)]
                 launches = launches or [replace(part.launches[-1], largest=sizes_at(own, step)[part.by])]
                 found = fastest_launch(table, variant, number, launches, small, self.measurer, self.tester, self.pool)
                 if found is not None:

@@ -94,7 +94,7 @@ def _at_step(table: SizeTable, variant: Variant, step: int) -> Variant:
     parts = list(variant.kernel.kernels)
     for number, part in enumerate(parts):
         varies = bool(part.launches) and part.by in table.program.least  # not by how many parts there are
-        found = table.choices(kernels, variant.kernel, number, step) if varies else []
-        if found:
-            parts[number] = replace(part, launches=(found[0][1],))
+        found = next(table.each_choice(kernels, variant.kernel, number, step), None) if varies else None
+        if found is not None:
+            parts[number] = replace(part, launches=(found[1],))
     return replace(variant, kernel=table.with_parts(variant.kernel, parts))

@@ -8,7 +8,7 @@ text stays the same under them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd, inf, log2
 
@@ -34,6 +34,8 @@ ROWS = 8
 """Sizes that are looked at, at most. Neighbours with equal schedules become one row."""
 
 Kernels = Sequence[tuple[BlockGraph, Schedule]]
+Choice = tuple[float, Launch, Schedule]
+"""Of one kernel at a size, with the estimate in microseconds."""
 
 
 def steps_of(program: TensorProgram, group: Sequence[str] | None = None) -> tuple[int, int]:
@@ -185,8 +187,8 @@ class SizeTable:
         parts: list[KernelSource] = []
         for number, part in enumerate(whole.kernels):
             varies = bool(part.launches) and part.by in self.program.leading
-            rows = [self.choices(kernels, whole, number, step) for step in self.steps] if varies else []
-            launches = merged([row[0][1] for row in rows if row])
+            rows = [next(self.each_choice(kernels, whole, number, step), None) for step in self.steps] if varies else []
+            launches = merged([row[1] for row in rows if row is not None])
             parts.append(replace(part, launches=launches) if launches else part)
         return self.with_parts(whole, parts)
 
@@ -227,34 +229,35 @@ class SizeTable:
         own = [replace(part, launcher=launcher_text(part.name, [part])) for part in parts]
         return replace(whole, parts=tuple(own), launches=own[0].launches, launcher=launcher)
 
-    def choices(
-        self, kernels: Kernels, whole: KernelSource, number: int, step: int
-    ) -> list[tuple[float, Launch, Schedule]]:
-        """Schedules of kernel `number` at a step under which its text stays, best first by estimate (microseconds)."""
+    def each_choice(self, kernels: Kernels, whole: KernelSource, number: int, step: int) -> Iterator[Choice]:
+        """Schedules of kernel `number` at a step under which its text stays, best first by estimate (microseconds). One
+        by one: whether the text stays is found by writing it."""
         parts = parts_of(kernels[number][0], self.program)
         if parts is not None:
             sizes = sizes_at(self.program, step)
             alike = self._parts.alike(*kernels[number], kernels[number + 1 :], parts, sizes)
             made = [replace(one, schedule=in_order(one.schedule, kernels[number][1])) for one in alike[:TRIED]]
-            return self._launches(kernels, whole, number, step, made)
-        found = self._choices(kernels, whole, number, step, step)
-        # An axis of one element has no tiles to choose from; those for two serve one as well.
-        return found or self._choices(kernels, whole, number, step, 2) if step == 1 else found
+            yield from self._launches(kernels, whole, number, step, made)
+            return
+        each = self._choices(kernels, whole, number, step, step)
+        first = next(each, None)
+        if first is not None:
+            yield first
+            yield from each
+        elif step == 1:  # an axis of one element has no tiles to choose from; those for two serve one as well
+            yield from self._choices(kernels, whole, number, step, 2)
 
-    def _choices(
-        self, kernels: Kernels, whole: KernelSource, number: int, step: int, at: int
-    ) -> list[tuple[float, Launch, Schedule]]:
+    def _choices(self, kernels: Kernels, whole: KernelSource, number: int, step: int, at: int) -> Iterator[Choice]:
         """The choices for a step, among the schedules that are good at step `at`."""
         return self._launches(kernels, whole, number, step, self._candidates(*kernels[number], at))
 
     def _launches(
         self, kernels: Kernels, whole: KernelSource, number: int, step: int, candidates: Sequence[Candidate]
-    ) -> list[tuple[float, Launch, Schedule]]:
+    ) -> Iterator[Choice]:
         """Those of the candidates for a step under which the text of kernel `number` stays."""
         block = kernels[number][0]
-        found: list[tuple[float, Launch, Schedule]] = []
         shape, limits = Shape(block), ScheduleLimits()
-        for candidate in candidates:
+        for candidate in sorted(candidates, key=lambda one: one.estimate_us):
             # Tiles stay as they are when the size is smaller: what a device cannot hold, or gets wrong, stays so.
             if not fits(shape, candidate.schedule, self.target, limits):
                 continue
@@ -267,17 +270,17 @@ class SizeTable:
             if other.jit == whole.kernels[number].jit:
                 by = whole.kernels[number].by
                 launch = replace(other.launches[0], largest=sizes_at(self.program, step)[by])
-                found.append((candidate.estimate_us, launch, candidate.schedule))
-        return sorted(found, key=lambda one: one[0])
+                yield candidate.estimate_us, launch, candidate.schedule
 
     def estimate_us(self, candidate: Candidate) -> float:
-        """A candidate's estimate over all steps, each with its best schedules: the geometric mean. Where it is slower
-        than PyTorch, PyTorch's time counts, because the kernel would not run."""
+        """A candidate's estimate over every other step, each with its best schedules: the geometric mean. Where it is
+        slower than PyTorch, PyTorch's time counts, because the kernel would not run."""
+        steps = self.steps[::-2]  # each four times the one before it: all candidates are looked at
         total = 0.0
-        for step in self.steps:
+        for step in steps:
             us = self._kernels_us(candidate.kernels, step)
             total += log2(max(min(us, self._library_us(step)), 1e-3))
-        return float(2.0 ** (total / len(self.steps)))
+        return float(2.0 ** (total / len(steps)))
 
     def _library_us(self, step: int) -> float:
         if step not in self._plain:

@@ -13,7 +13,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.sizes.proved import proved
 from mugraph.sizes.smaller import smaller
 from mugraph.sizes.table import at_sizes, sizes_at, steps_of, tested_sizes, tested_steps, words_of
-from mugraph.sizes.up_to import border_steps
+from mugraph.sizes.up_to import border_steps, program_up_to_size
 from mugraph.triton_text.check import MOST_READ, TOO_MUCH, TextVerdict, check_text
 from mugraph.verification.verdict import Verdict
 
@@ -54,6 +54,26 @@ def text_checked(program: TensorProgram, source: KernelSource, kernels: Kernels,
     if len(points) > 1:
         said += f"; so at {len(points) - 1} smaller sizes"
     return replace(proved(program, source), text=said) if program.least else Verdict(True, text=said)
+
+
+def others_checked(program: TensorProgram, source: KernelSource) -> Verdict:
+    """The same of a text that launches other kernels up to some sizes, and was checked without them: it is run at sizes
+    of these and beside them, and proved for all sizes."""
+    every = [sizes_at(program, step) for step in border_steps(program, source)]
+    launched_from = 1
+    for row in source.smaller:
+        own = program_up_to_size(program, row.axis, row.largest)
+        inside = _checked_sizes(own, row.source) if own is not None else []
+        every += [sizes for sizes in inside if sizes[row.axis] >= launched_from]
+        launched_from = row.largest + 1
+    points = {tuple(sizes[axis] for axis in program.sizes): sizes for sizes in every}
+    said = ""
+    for sizes in points.values():
+        found = _checked(at_sizes(program, [], sizes)[0], source)
+        if not found.passed:
+            return Verdict(False, f"{found.reason}, with {words_of(program, sizes)}")
+        said = found.said
+    return replace(proved(program, source), text=f"{said}; so at {len(points)} sizes, up to where others are launched")
 
 
 def _needed(program: TensorProgram) -> int:

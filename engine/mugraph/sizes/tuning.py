@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 from mugraph.ir.kernel import KernelSource, Launch
 from mugraph.ir.program import TensorProgram
@@ -52,7 +53,8 @@ def tuned_sizes(
         small, _ = at_step(program, [], step)
         for number, part in enumerate(whole.kernels):
             if part.by in program.leading and part.launches:
-                found = [launch for _, launch, _ in table.choices(kernels, whole, number, step)[:MEASURED]]
+                each = table.each_choice(kernels, whole, number, step)
+                found = [launch for _, launch, _ in islice(each, MEASURED)]
                 best = fastest_launch(table, variant, number, found, small, measurer, tester, pool)
                 rows[number] += [best[0]] if best is not None else []
     parts = [

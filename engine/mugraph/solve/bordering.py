@@ -18,9 +18,9 @@ from mugraph.sizes.border_times import BorderTimes, shortlist, steps_looked_at
 from mugraph.sizes.borders import EARNED_BY_ESTIMATE, Border, Option, Options, borders, powers
 from mugraph.sizes.search_unit import estimates_at
 from mugraph.sizes.table import Kernels, SizeTable, at_step, sizes_at, steps_of
-from mugraph.sizes.text import text_checked
+from mugraph.sizes.text import others_checked, text_checked
 from mugraph.sizes.tuning import tested_at_sizes
-from mugraph.sizes.up_to import program_up_to, up_to_name
+from mugraph.sizes.up_to import program_up_to, program_up_to_size, up_to_name
 from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.ranking import Judged
 from mugraph.solve.right import Right
@@ -72,28 +72,23 @@ def with_borders(
         else _measured(right, shortlist(options, now_us), table, telling, tools)
     )
     verdicts = {candidate.topology: verdict for candidate, verdict in judged}
-    rows: list[tuple[UpTo, Verdict]] = []
+    rows: list[_Row] = []
     for one in found:
         verdict = verdicts[one.option.chain.topology]
         made = yield from _tested(one, verdict, unit, table, telling, tools, rejected, exact=exact, ending=ending)
         rows += [made] if made is not None else []
-    if not rows:
-        return right, rejected
-    try:
-        source = by_size(right.source, [row for row, _ in rows])
-    except Rejected as error:
-        rejected[str(error)] += 1
-        return right, rejected
-    text = text_checked(program, source, kernels_of(right.candidate))
-    if not text.passed:
-        rejected[f"its choice by size: {text.reason}"] += 1
+    source, text = _written_together(right, rows, unit, rejected)
+    if source is None:  # one of them alone may be what is wrong
+        rows = [row for row in rows if _is_right_alone(row, program, rejected)] if len(rows) > 1 else []
+        source, text = _written_together(right, rows, unit, rejected)
+    if source is None:
         return right, rejected
     verdict = replace(
         right.verdict,
         text=text.text,
         proved_sizes=text.proved_sizes,
         proved_claims=text.proved_claims,
-        below=tuple(verdict for _, verdict in rows),
+        below=tuple(_with_text(row, text, program) for row in rows),
     )
     if tools.compiled:
         tested = tested_at_sizes(tools.tester, source, program)
@@ -101,6 +96,45 @@ def with_borders(
             rejected[f"its choice by size: {tested.reason or 'wrong on the device'}"] += 1
             return right, rejected
     return replace(right, source=source, verdict=verdict), rejected
+
+
+_Row = tuple[UpTo, Verdict]
+
+
+def _written_together(
+    right: Right, rows: Sequence[_Row], unit: SearchUnit, rejected: Counter[str]
+) -> tuple[KernelSource | None, Verdict]:
+    """The kernels with others, and the check of that text; None where there is no such text, or it is wrong."""
+    try:
+        source = by_size(right.source, [row for row, _ in rows])
+    except Rejected as error:
+        rejected[str(error)] += 1
+        return None, Verdict(False)
+    if not rows:
+        return None, Verdict(False)
+    text = others_checked(unit.program, source)
+    if not text.passed:
+        rejected[f"its choice by size: {text.reason}"] += 1
+        return None, text
+    return source, text
+
+
+def _is_right_alone(row: _Row, program: TensorProgram, rejected: Counter[str]) -> bool:
+    one, _ = row
+    own = program_up_to_size(program, one.axis, one.largest)
+    text = text_checked(own, one.source, one.kernels) if own is not None else Verdict(False, "they end nowhere")
+    if not text.passed:
+        rejected[f"its text: {text.reason}"] += 1
+    return text.passed
+
+
+def _with_text(row: _Row, text: Verdict, program: TensorProgram) -> Verdict:
+    """What is proved of the whole text is so for the sizes of others in it."""
+    one, verdict = row
+    own = program_up_to_size(program, one.axis, one.largest)
+    sizes = own.sizes if own is not None else program.sizes
+    ends = {axis: (least, sizes[axis]) for axis, least in program.least.items()}
+    return replace(verdict, text=text.text, proved_sizes=ends, proved_claims=text.proved_claims)
 
 
 def _estimated(right: Right, unit: SearchUnit, tools: Tools) -> dict[int, float]:
@@ -146,8 +180,9 @@ def _tested(
     *,
     exact: bool,
     ending: Ending,
-) -> Generator[Event, None, tuple[UpTo, Verdict] | None]:
-    """The kernels, where they are right at all sizes up to the step; else why not is counted."""
+) -> Generator[Event, None, _Row | None]:
+    """The kernels, where they are right at sizes up to the step; else why not is counted. Their text is checked as a
+    part of the whole."""
     program = unit.program
     own, sizes = program_up_to(program, one.step), sizes_at(program, one.step)
     if own is None:
@@ -163,7 +198,7 @@ def _tested(
         return None
     outcome = yield from best_that_is_right(
         Written([(Variant(candidate, source), verdict)]), replace(unit, program=own), telling, tools,
-        exact=exact, ending=ending,
+        exact=exact, ending=ending, text_later=True,
     )  # fmt: skip
     rejected.update(outcome.rejected)
     right = outcome.right

@@ -42,6 +42,7 @@ from mugraph.verification.lowering.run import beside_calls
 from mugraph.verification.near import Near
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed
+from mugraph.verification.threads import threads_for
 from mugraph.verification.torch_reference import outputs
 from mugraph.verification.unchanged import Unchanged
 
@@ -79,7 +80,8 @@ def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[
     """All scenarios of one request; stops after the first that fails. Raises MemoryError."""
     program = cast(TensorProgram, pickle.loads(base64.b64decode(request["program"])))
     try:
-        return _every_scenario(program, request, device, folder)
+        with threads_for(program):
+            return _every_scenario(program, request, device, folder)
     except Exception as error:
         if not is_of_memory(error):
             raise

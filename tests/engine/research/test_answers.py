@@ -43,7 +43,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     script = tmp_path / "child.py"
     script.write_text(
         f"import json, os, sys, time\nmade = json.loads({line!r})\nmade['file'] = sys.argv[1]\n"
-        "known = [int(one) for one in sys.argv[5:]]\n"
+        "known = [int(one) for one in sys.argv[6:]]\n"
         "for number in (0, 1):\n"
         "    if number not in known:\n"
         "        print(json.dumps({**made, 'number': number, 'function': str(known)}), flush=True)\n"

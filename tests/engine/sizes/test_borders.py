@@ -3,6 +3,7 @@ of each border; and borders at the wrong place are not accepted."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -20,7 +21,7 @@ from mugraph.sizes.indexed import indexed
 from mugraph.sizes.proved import varying_of
 from mugraph.sizes.search_unit import estimates_at
 from mugraph.sizes.table import SizeTable, at_sizes, at_step
-from mugraph.sizes.text import text_checked
+from mugraph.sizes.text import others_checked, text_checked
 from mugraph.sizes.up_to import border_steps, program_up_to, program_up_to_size, up_to_name
 from mugraph.triton_text.check import check_text
 from mugraph.triton_text.ranges.check import check_ranges
@@ -114,6 +115,25 @@ def test_it_is_proved_and_tested_at_its_borders(made: Made, source: KernelSource
     assert text.proved_sizes == {made.axis: (1, 8192)}
     tiles = indexed(made.program, made.kernels, source)
     assert tiles.passed, tiles.reason
+
+
+def test_the_whole_text_is_checked_for_all_of_its_kernels(made: Made, source: KernelSource) -> None:
+    """Each alone need not be, then: also kernels for few that are sent more are found so, and a wrong constant."""
+    text = others_checked(made.program, source)
+    assert text.passed, text.reason
+    assert text.proved_sizes == {made.axis: (1, 8192)}
+    held, walked = source.smaller
+    further = by_size(made.table.source(made.kernels), [replace(held, largest=64), walked])
+    assert not others_checked(made.program, further).passed
+    for one in (held, walked):
+        scaled = re.sub(r"\b(tl\.exp2?)\(", r"2.0 + \1(", one.source.jit)
+        assert scaled != one.source.jit
+        others = [
+            replace(each, source=replace(each.source, jit=scaled)) if each is one else each for each in (held, walked)
+        ]
+        found = others_checked(made.program, by_size(made.table.source(made.kernels), others))
+        assert not found.passed
+        assert f"with {made.axis} = " in (found.reason or "")
 
 
 def test_a_device_is_asked_at_its_borders(made: Made, source: KernelSource) -> None:

@@ -11,7 +11,7 @@ _NAMED = re.compile(r"(?<![\w.])(?P<name>[A-Za-z_]\w*)\s*=(?!=)\s*(?P<value>[^,\
 _RANGE = re.compile(r"\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*")
 LARGEST = 1 << 20
 """A size above it is no batch."""
-MOST = 4
+MOST = 8
 """Sizes with a range in one comment: each is traced and tested by itself as well."""
 
 
