@@ -59,4 +59,3 @@ def shifted(data: Tensor, axes: tuple[str, ...], along: Collection[str]) -> Tens
     largest = data.amax(dims, keepdim=True)
     shift = (largest - largest.clamp(-_NEAR, _NEAR)).nan_to_num(0.0, 0.0, 0.0)
     return data - shift if bool(shift.any()) else data
-
