@@ -1,8 +1,8 @@
 """Exponentials of which a program's results do not depend on a common factor, kept within float64's range.
 
-A softmax stays what it is if a number is subtracted from the logits of its row (search.md §3), and PyTorch's subtracts the
-row's largest. A tensor program has no maximum: of logits that code has made -10000 to hide them (BERT, GPT-2), or of a
-row of which all are, its exponentials would be infinite or all zero.
+A softmax stays what it is if a number is subtracted from the logits of its row, and PyTorch's subtracts the row's
+largest. A tensor program has no maximum: of logits that code has made -10000 to hide them (BERT, GPT-2), or of a row of
+which all are, its exponentials would be infinite or all zero.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _DEGREES = PositiveDegrees()
 
 
 def shifted_along(program: TensorProgram) -> dict[str, frozenset[str]]:
-    """Exponential -> the axes along which one number may be subtracted from its arguments: those that are reduced before
-    the factor is divided out. Exponentials that a result has the factor of are left out."""
+    """Exponential -> the axes along which one number may be subtracted from its arguments: those that are reduced
+    before the factor is divided out. Exponentials that a result has the factor of are left out."""
     found: dict[str, frozenset[str]] = {}
     for source in program.ops:
         if source.kind.is_exponential and (along := _reduced_with(source, program)):
