@@ -7,6 +7,9 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
+from mugraph.search.direct import as_block
+from mugraph.verification.conditioning import loses_digits
+from mugraph.verification.float_inputs import make_inputs, scenarios
 from mugraph.verification.lowering.run import beside_calls
 from mugraph.verification.shifted_exponents import shifted, shifted_along
 
@@ -72,3 +75,21 @@ def test_a_row_is_moved_as_far_as_it_has_to_be() -> None:
     data = torch.tensor([[1000.0, 900.0], [150.0, -1e9], [-5000.0, -5001.0], [float("-inf"), float("-inf")]])
     moved = shifted(data.double(), ("a", "b"), {"b"})
     assert moved.tolist() == [[200.0, 100.0], [150.0, -1e9], [-200.0, -201.0], [float("-inf"), float("-inf")]]
+
+
+def test_inputs_of_every_kind_are_found_for_logits_that_do_not_follow_them() -> None:
+    """There were none for which the program stays in range, so that no kernel of it could be tested."""
+    half = {name: tensor.half() for name, tensor in TENSORS.items()}
+    program = lower_region(record(of_bert, half)).program
+    for scenario in scenarios(program):
+        drawn = make_inputs(program, scenario, torch.Generator().manual_seed(1))
+        assert drawn is not None, scenario
+    drawn = make_inputs(program, "normal", torch.Generator().manual_seed(1))
+    assert drawn is not None
+    assert all(float(tensor.float().std()) > 0.1 for tensor in drawn.inputs.values())
+
+
+def test_what_repeats_its_inputs_has_no_errors_to_compare_with() -> None:
+    """One logit is above all others by hundreds; half a unit in the last place is no loss then."""
+    program = lower_region(record(of_bert, {name: tensor.half() for name, tensor in TENSORS.items()})).program
+    assert [loses_digits(program, [as_block(program)], seed) for seed in range(3)] == [None] * 3
