@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from mugraph.ir.dtypes import COMPARED, COMPUTED, READ, DType
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
@@ -77,7 +77,7 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         home[tensor.name] = owners.setdefault(key, tensor.name)
     numbers = meant(program)
     state = generator.get_state()
-    positive = {home[name] for name in _below_logarithms(program)}
+    positive = {home[name] for name in _below_positive(program)}
     signs = (False, True) if positive else (False,)
     # Logits of which a row sees none have no softmax, unless the program says what it is then.
     ways = (False, True) if any(op.kind.hides for op in program.ops) else (False,)
@@ -114,11 +114,16 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
     return None
 
 
-def _below_logarithms(program: TensorProgram) -> Iterator[str]:
-    """Tensors on which the argument of a function of positive numbers depends."""
-    arguments = {name for op in program.ops if op.kind.opaque and op.kind.opaque.is_positive for name in op.inputs}
+def _below_positive(program: TensorProgram) -> Iterator[str]:
+    """Tensors on which the argument of a function of positive numbers depends, as of a logarithm or a root."""
+    of_positive = [op for op in program.ops if (op.kind.opaque and op.kind.opaque.is_positive) or _is_root(op)]
+    arguments = {name for op in of_positive for name in op.inputs}
     above = ancestors(program.ops, arguments)
     yield from (op.tensor for op in program.ops if op.kind is Kind.LOAD and op.name in above)
+
+
+def _is_root(op: Op) -> bool:
+    return "sqrt" in op.kind.primitives
 
 
 def _positive(data: Tensor, dtype: DType) -> Tensor:
