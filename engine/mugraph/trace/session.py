@@ -24,7 +24,7 @@ from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.regions.check import check_found
 from mugraph.trace.regions.dynamic import with_ranges
 from mugraph.trace.regions.no_region import lines_without, no_region
-from mugraph.trace.regions.partition import MAX_CALLS, Partition
+from mugraph.trace.regions.partition import MOST_CALLS, Partition
 from mugraph.trace.regions.scope import Scope
 from mugraph.trace.report import needs_shapes, notices, selected
 from mugraph.trace.request import Request
@@ -159,7 +159,7 @@ class Session:
             self.without_region += (
                 f"{one.function}, line {n}, has no region: it {one.reason}" for n, one in left.items()
             )
-            self.without_region += lines_without(scope, partition.regions(), left.keys(), MAX_CALLS)
+            self.without_region += lines_without(scope, partition.regions(), left.keys(), MOST_CALLS)
         self.count(tape, scope)
 
     def elsewhere(self, entry: Entry, scope: Scope) -> str | None:

@@ -62,6 +62,8 @@ def check_text(
         bound = Earned() if way is None or target is None else earned(checked, way, target)
     except Unreadable as error:
         return TextVerdict(False, f"the text cannot be read: {error}", "unread", error.line)
+    except TooMuch as error:
+        return TextVerdict(False, f"the text cannot be checked: {error}", "unread", error.line)
     except Wrong as error:
         return TextVerdict(False, str(error), error.check, error.line, where=error.where)
     except Malformed as error:

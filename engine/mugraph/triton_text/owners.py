@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from mugraph.triton_text.ints import Bools, Ints
 from mugraph.triton_text.lattice import Lattice
+from mugraph.triton_text.refusals import TooMuch
 
+MOST_RUNS = 1 << 26
+"""That are kept: they take some gigabytes, as those of a kernel that writes half a gigabyte with channels last."""
 Flat = NDArray[np.int64]
 
 
@@ -52,6 +55,7 @@ class Owners:
     _waiting: list[Runs] = field(default_factory=list[Runs])
     _runs: Runs | None = None
     _lattice: Lattice | None = None
+    _left: int = field(default_factory=lambda: MOST_RUNS)
 
     def lay_out(self, lattice: Lattice) -> None:
         """What all blocks write: no element twice."""
@@ -62,7 +66,12 @@ class Owners:
         return self._lattice is not None and self._lattice.fills(size)
 
     def add(self, runs: Runs) -> Twice | None:
-        """What one statement writes, in some blocks: no element twice."""
+        """What one statement writes, in some blocks: no element twice. Raises TooMuch."""
+        self._left -= runs.starts.size
+        if self._left < 0:
+            raise TooMuch(
+                f"more than {MOST_RUNS:,} elements are written apart from one another, too many to look at each"
+            )
         order = in_order(runs.starts)
         runs = Runs(runs.starts[order], runs.ends[order], runs.blocks[order])
         over = np.flatnonzero(runs.starts[1:] < np.maximum.accumulate(runs.ends)[:-1])

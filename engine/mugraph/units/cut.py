@@ -37,7 +37,9 @@ class Cutter:
         for i in self._candidates(best[0]):
             other = self._collect(ends | {i})
             # At equal cost, too: what is done once where a value is written is done for every tile where it is read.
-            if self._cost(*other) <= self._cost(*best) + 1e-9:
+            # But not if PyTorch's own calls are more for it.
+            less = self._cost(*other) - self._cost(*best)
+            if less < -1e-9 or (less <= 1e-9 and self._alone(other[1]) <= self._alone(best[1])):
                 best, ends = other, ends | {i}
         return best
 
@@ -62,6 +64,9 @@ class Cutter:
         alone = [graph.calls[i] for i in plain if not graph.shape_only(i)]
         moved += [{*operands(call), *call.outputs} for call in alone]
         return sum(LAUNCH_US + sum(graph.bytes_of(value) for value in values) / BANDWIDTH for values in moved)
+
+    def _alone(self, plain: set[int]) -> int:
+        return sum(not self._graph.shape_only(i) for i in plain)
 
     def _collect(self, ends: frozenset[int]) -> Cut:
         """Units and plain calls that the live-outs need, from the last call to the first."""

@@ -34,14 +34,15 @@ class Evaluation:
         self._inputs, self._wanted, self._rounding = inputs, wanted, rounding or Exact()
         self._program, self._parts, self._axis = program, parts, parts[0].axis
         self._known: dict[str, Value] = {}
-        if self._axis is not None and any(self._axis in op.over for op in program.ops):
+        self._in_parts = any(self._axis in op.over for op in program.ops)
+        if self._axis is not None and self._in_parts:
             self._axes = axes_of(program)
             self._reduce(self._axis)
 
     def of(self, piece: Piece) -> dict[str, Value]:
         """Value name -> its value there. What lacks the axis is the same in all pieces."""
         given, wanted = piece.inputs(self._inputs), self._wanted
-        return evaluate(piece.program, given, self._rounding, wanted, {**self._known})
+        return evaluate(piece.program, given, self._rounding, wanted, {**self._known}, shifts=not self._in_parts)
 
     def _reduce(self, axis: str) -> None:
         """All values that lack the axis, of those that are needed. One pass over the pieces for each that waits for

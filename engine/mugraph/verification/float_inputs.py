@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from mugraph.ir.dtypes import COMPARED, COMPUTED, READ, DType
-from mugraph.ir.ops import Kind
+from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
@@ -36,6 +36,7 @@ Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits", "su
 _GUARD = 1024  # elements; keeps the start of the tensor aligned
 _LARGE = 200.0  # exp overflows float16 at 11 and float32 at 89
 _CAPPED = 1.2  # times as large, at least, are logits of inputs that are larger by more
+_FOLLOWS = 2.0  # times as large, at most, are logits that follow inputs which are made smaller, as the inputs are
 _MODERATE = 12.0  # small enough that the largest logit does not hide all others
 _HEADROOM = (16.0, 2.0)  # the second where no inputs have the first: a sum of many sigmoids is as large for all
 _LEAST = 2.0**-10  # of numbers that have to be positive
@@ -76,7 +77,7 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         home[tensor.name] = owners.setdefault(key, tensor.name)
     numbers = meant(program)
     state = generator.get_state()
-    positive = {home[name] for name in _below_logarithms(program)}
+    positive = {home[name] for name in _below_positive(program)}
     signs = (False, True) if positive else (False,)
     # Logits of which a row sees none have no softmax, unless the program says what it is then.
     ways = (False, True) if any(op.kind.hides for op in program.ops) else (False,)
@@ -113,11 +114,16 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
     return None
 
 
-def _below_logarithms(program: TensorProgram) -> Iterator[str]:
-    """Tensors on which the argument of a function of positive numbers depends."""
-    arguments = {name for op in program.ops if op.kind.opaque and op.kind.opaque.is_positive for name in op.inputs}
+def _below_positive(program: TensorProgram) -> Iterator[str]:
+    """Tensors on which the argument of a function of positive numbers depends, as of a logarithm or a root."""
+    of_positive = [op for op in program.ops if (op.kind.opaque and op.kind.opaque.is_positive) or _is_root(op)]
+    arguments = {name for op in of_positive for name in op.inputs}
     above = ancestors(program.ops, arguments)
     yield from (op.tensor for op in program.ops if op.kind is Kind.LOAD and op.name in above)
+
+
+def _is_root(op: Op) -> bool:
+    return "sqrt" in op.kind.primitives
 
 
 def _positive(data: Tensor, dtype: DType) -> Tensor:
@@ -220,7 +226,8 @@ def _bounded_logits(
 ) -> dict[str, Tensor]:
     """Scales the inputs behind the arguments of exp until the largest argument is near the bound, if it follows the
     inputs: what is capped, as c * tanh(x / c) is, does not. Sums over thousands of numbers are beyond what float64 has
-    an exponential for."""
+    an exponential for. Where a number is added that does not follow, as -10000 for what is hidden, they are left as
+    they were: they would vanish before the sum is near the bound."""
     arguments = arguments_of(program.ops, "exp")
     above = ancestors(program.ops, arguments)
     loads = (op for op in program.ops if op.kind is Kind.LOAD and op.name in above)
@@ -238,6 +245,10 @@ def _bounded_logits(
         if not 0 < top < float("inf") or (0.5 < bound / top < 2):
             break
         if (only_larger and top < bound) or (factor > _CAPPED and top < _CAPPED * before):
+            break
+        if factor < 1.0 and top > _FOLLOWS * factor * before:
+            for name in scaled:
+                drawn[name] = drawn[name] / factor
             break
         before = top
         factor = min(8.0, max(0.001, (bound / top) ** 0.5))

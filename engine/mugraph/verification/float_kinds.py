@@ -68,7 +68,9 @@ FAR: tuple[Kind, ...] = (_offset(8.0),)
 
 
 def with_kinds(data: Tensor, reduced: Sequence[int], kinds: Sequence[Kind]) -> Tensor:
-    """The rows, along the dimensions in `reduced`, one kind after the other."""
+    """The rows, along the dimensions in `reduced`, one kind after the other. A single number is no row."""
+    if not data.dim():
+        return data
     across = [dim for dim in range(data.dim()) if dim not in reduced]
     rows = data.permute(*across, *reduced).reshape(-1, *(data.shape[dim] for dim in reduced)).clone()
     for number, kind in enumerate(kinds):

@@ -20,6 +20,7 @@ from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
 from mugraph.ops.functions.unary import UNARY
 from mugraph.verification.evaluate import ancestors
+from mugraph.verification.shifted_exponents import shifted, shifted_along
 from mugraph.verification.window_places import read_places
 
 
@@ -84,6 +85,8 @@ def evaluate(
     rounding: Rounding | None = None,
     wanted: Collection[str] | None = None,
     given: Mapping[str, Value] | None = None,
+    *,
+    shifts: bool = False,
 ) -> dict[str, Value]:
     """Value name -> its value.
 
@@ -91,6 +94,8 @@ def evaluate(
     rounding: none: exact
     wanted:   values to compute; others are let go as soon as nothing needs them. All if not given.
     given:    values that are known
+    shifts:   exponentials that a softmax divides by are kept in range (shifted_exponents.py). Then they are not what
+              they are called, and the program must not be a piece of one that is cut along their rows
     """
     rounding = rounding or Exact()
     known = given or {}
@@ -100,8 +105,15 @@ def evaluate(
         needed = ancestors(ops, wanted)
         ops = [op for op in ops if op.name in needed]
     last = {name: op.name for op in ops for name in op.inputs}
+    rows = shifted_along(program) if shifts else {}
     for op in ops:
-        values[op.name] = value_of(op, program, inputs, values, rounding)
+        operands: Mapping[str, Value] = values
+        if op.name in rows:
+            (name,) = op.inputs
+            argument = values[name]
+            near = shifted(argument.data, argument.axes, rows[op.name])
+            operands = {name: replace(argument, data=near)}
+        values[op.name] = value_of(op, program, inputs, operands, rounding)
         if wanted is not None:
             for name in {name for name in op.inputs if last[name] == op.name and name not in wanted}:
                 del values[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mugraph.trace.regions.partition import MAX_CALLS
 
 TEXT = """
 # mugraph: x=f32[4, 8, 16]
@@ -134,7 +135,7 @@ def test_a_model_whose_code_is_in_another_file(trace, tmp_path: Path, monkeypatc
 
 LIBRARYS = """
 class Encoded(nn.Module):
-    def __init__(self, layers=6):
+    def __init__(self, layers=8):
         super().__init__()
         layer = nn.TransformerEncoderLayer(64, 4, 128)
         self.encoder = nn.TransformerEncoder(layer, layers)
@@ -171,15 +172,36 @@ def attended(x, w, b, v, c):
 
 def test_a_line_in_which_a_library_does_much_is_said(trace) -> None:
     lines = LIBRARYS.splitlines()
-    encoder, attention = (
-        6 + lines.index(line) for line in ("        x = self.encoder(x)", "    y, _ = F.multi_head_attention_forward(")
-    )
+    attention = 6 + lines.index("    y, _ = F.multi_head_attention_forward(")
     found = trace(LIBRARYS)
     assert {region.function for region in found.regions} == {"Encoded.forward", "Few.forward", "attended"}
-    first, second = found.notices
-    assert first.startswith(f"Encoded.forward, line {encoder}, has no region: a library's code makes ")
-    assert first.endswith(" calls of PyTorch's in it, and a region has 192 at most")
-    assert second == (
+    (said,) = found.notices
+    assert said == (
         f"attended, line {attention}, has no region: torch.nn.functional.scaled_dot_product_attention, which it calls, "
         "is no part of one (random (dropout))"
     )
+
+
+def test_what_a_library_does_is_one_region_as_it_cannot_be_taken_apart(trace) -> None:
+    found = trace(LIBRARYS)
+    assert any(region.function == "Encoded.forward" and len(region.calls) > MAX_CALLS for region in found.regions)
+
+
+DEEP = """
+class Deep(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(*[nn.Linear(8, 8) for _ in range(1100)])
+
+    # mugraph: x=f32[16, 8]
+    def forward(self, x):
+        x = torch.relu(x * 2) + 1
+        x = self.body(x)
+        return torch.relu(x) * 2
+"""
+
+
+@pytest.mark.more
+def test_what_is_too_much_for_a_region_is_said(trace) -> None:
+    (said,) = trace(DEEP).notices
+    assert "has no region: a library's code makes 1100 calls of PyTorch's in it, and a region has 1024 at most" in said

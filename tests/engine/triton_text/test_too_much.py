@@ -13,10 +13,12 @@ from mugraph.sizes import text as sizes_text
 from mugraph.sizes.text import text_checked
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
+from mugraph.triton_text import owners
 from mugraph.triton_text.calls.call import Call, _row_places
 from mugraph.triton_text.check import TOO_MUCH, check_text
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.owners import Runs, in_order
+from mugraph.triton_text.refusals import TooMuch
 from mugraph.triton_text.tensors import HostTensor, dense
 from mugraph.units.joining import units
 
@@ -48,6 +50,15 @@ def test_the_verdict_says_that_no_number_was_looked_at(tmp_path: Path) -> None:
     assert not check_text(program, wrong, f"launch_{source.name}", inputs, outputs, most=10).passed  # its memory
     whole = check_text(program, source.standalone(), f"launch_{source.name}", inputs, outputs)
     assert (whole.passed, whole.check) == (True, "")
+
+
+def test_elements_that_lie_apart_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a gigabyte of a convolution's output took all of a computer's memory, and the process with it."""
+    monkeypatch.setattr(owners, "MOST_RUNS", 8)
+    written, places = owners.Owners(), np.arange(0, 12, 2)
+    assert written.add(Runs(places, places + 1, places)) is None
+    with pytest.raises(TooMuch, match="more than 8 elements are written apart from one another"):
+        written.add(Runs(places + 20, places + 21, places))
 
 
 def test_then_the_kernels_are_run_at_smaller_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from mugraph.verification import float_inputs
+from mugraph.verification import float_inputs, float_specials
 from mugraph.verification.float_inputs import make_inputs
 from mugraph.verification.roundings import Perturbed
 from mugraph.verification.torch_reference import evaluate, outputs
 
+from tests.engine.ops.harness import lower_region, record
 from tests.engine.units.regions import cut, meta, units
 
 
@@ -102,3 +103,27 @@ def test_of_gigabytes_what_is_too_large_for_the_least_inputs_is_not_drawn_again(
     assert found is not None, "smaller inputs will do"
     assert len(drawn) > 2
     assert found.inputs["x"].nan_to_num().abs().max() > 4.0**-10, "and not the least"
+
+
+def step_of_adam(p: torch.Tensor, g: torch.Tensor, m: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+    return p - 1e-3 * m / (v.sqrt() + 1e-8)
+
+
+def test_what_a_root_is_of_is_drawn_positive_where_it_has_to_be() -> None:
+    """Second moments, which no square is near: of numbers of both signs no step of Adam is a number."""
+    program = lower_region(record(step_of_adam, {name: torch.ones(16, 8) for name in "pgmv"})).program
+    for scenario in float_inputs.scenarios(program):
+        assert scenario in float_specials.SPECIALS or make_inputs(program, scenario, torch.Generator()) is not None
+
+
+def with_a_number(x: torch.Tensor, w: torch.Tensor, loss: torch.Tensor) -> torch.Tensor:
+    return loss + torch.softmax(x @ w, dim=-1).square().sum()
+
+
+def test_a_single_number_is_an_input() -> None:
+    x, w, loss = (torch.empty(shape, device="meta") for shape in ((16, 8), (8, 12), ()))
+    found = units(cut(with_a_number, x=x, w=w, loss=loss))
+    program = next(unit.program for unit in found if any(not tensor.dims for tensor in unit.program.tensors))
+    for scenario in float_inputs.scenarios(program):
+        assert scenario in float_specials.SPECIALS or make_inputs(program, scenario, torch.Generator()) is not None

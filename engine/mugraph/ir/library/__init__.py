@@ -5,6 +5,6 @@ is a file of `kernels`; nothing outside of it knows which there are.
 """
 
 from mugraph.ir.library.call import LibraryCall, Product, View
-from mugraph.ir.library.registry import library_call, memory_orders
+from mugraph.ir.library.registry import fast_call, library_call, memory_orders
 
-__all__ = ["LibraryCall", "Product", "View", "library_call", "memory_orders"]
+__all__ = ["LibraryCall", "Product", "View", "fast_call", "library_call", "memory_orders"]

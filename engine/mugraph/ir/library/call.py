@@ -88,6 +88,7 @@ class LibraryCall:
     truths:     of an attention: elements of its mask, where they are truth values, which PyTorch makes numbers first
     format:     PyTorch's name of the memory format that it reads its first operand in and answers in ("" is the usual
                 one): channels last
+    is_slow:    other calls are faster at this size. It computes the block graph nevertheless, as at any other size
     """
 
     function: str
@@ -110,6 +111,7 @@ class LibraryCall:
     counted: tuple[str, ...] = ()
     truths: int = 0
     format: str = ""
+    is_slow: bool = False
 
     def text(self, names: Mapping[str, str]) -> str:
         """names: of the variables that hold the tensors."""

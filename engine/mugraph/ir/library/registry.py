@@ -27,6 +27,12 @@ def library_call(block: BlockGraph) -> LibraryCall | None:
     return next((call for kernel in _kernels() if (call := kernel.match(block)) is not None), None)
 
 
+def fast_call(block: BlockGraph) -> LibraryCall | None:
+    """The same, where no other calls are known to be faster."""
+    call = library_call(block)
+    return None if call is None or call.is_slow else call
+
+
 def memory_orders(program: TensorProgram, op: Op) -> Orders:
     """Axes of the operator's value as a library's kernel for it leaves them in memory; none where none says it."""
     return next((orders for kernel in _kernels() if (orders := kernel.orders(program, op))), ())

@@ -136,9 +136,10 @@ class Pieces:
             return self._summed(node, over, by)
         inputs = tuple(self._at(i, by, done) for i in node.inputs)
         keep = None if node.keep is None else self._at(node.keep, by, done)
+        low = None if node.low is None else self._at(node.low, by, done)
         if keep is node.keep and all(one is other for one, other in zip(inputs, node.inputs, strict=True)):
             return node
-        return b.again(node, inputs, over) if keep is None else b.hide(inputs[0], keep)
+        return b.again(node, inputs, over) if keep is None else b.hide(inputs[0], keep, low)
 
     def _summed(self, node: Node, over: AtomDim, by: dict[int, AtomDim]) -> Node:
         """A reduction along axes in `by`, as a norm's over what is rotated after it: its axes are its own. It is made

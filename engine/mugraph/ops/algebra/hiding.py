@@ -2,6 +2,9 @@
 
 Where masks along axes say what is hidden, the exponential is multiplied by them, and a kernel need not look at what
 they hide. What any other condition hides, as a mask that is an input, is minus infinity inside the exponential.
+
+Code often hides by a finite number that no logit is near (Node.low). It is one where a mask that is read may hide the
+rest of the row in the same way: PyTorch then spreads the row over all that has the number.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from functools import reduce
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.building import Operators
 from mugraph.ops.algebra.nodes import HIDDEN, Node, conjuncts, constant_factor, factors, terms
+from mugraph.ops.algebra.refusals import NotLowerable
 
 
 def both(b: Operators, one: Node, other: Node) -> Node:
@@ -57,3 +61,53 @@ def _without_shift(a: Node) -> tuple[Node, Node | None]:
         if scaled is not None and scaled[1].fn == HIDDEN:
             return one, other
     return a, None
+
+
+def is_plain(a: Node, *, alone: bool = True) -> bool:
+    """Are none of the logits hidden by what is read? Numbers that are read and added to others may be a mask's, and so
+    may be what a condition chooses. alone: nothing else is added to it"""
+    if a.keep is not None:
+        return not read_parts(a.keep) and is_plain(a.inputs[0], alone=alone)
+    scaled = constant_factor(a)
+    if scaled is not None:
+        return is_plain(scaled[1], alone=alone)
+    for one, other in terms(a):
+        is_shift = one.kind is Kind.CONST or other.kind is Kind.CONST
+        return all(is_plain(each, alone=alone and is_shift) for each in (one, other))
+    if a.kind.opaque is not None and (a.kind.opaque.vanishes or a.kind.opaque.hides):
+        return False
+    return alone or _is_computed(a)
+
+
+def _is_computed(a: Node) -> bool:
+    """Is it no function of single numbers that are read: a product's, or one of places, as the slopes of ALiBi times
+    distances are?"""
+    waiting, seen, reads = [a], set[int](), False
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.kind.contracts or node.kind is Kind.POSITION:
+            return True
+        reads |= node.kind is Kind.LOAD
+        waiting += [*node.inputs, *node.cases]
+    return not reads
+
+
+def replaced(b: Operators, a: Node, keep: Node, other: Node) -> Node:
+    """`a` where the masks hold, elsewhere the other one."""
+    if a.keep is not None:
+        raise NotLowerable("logits that one mask makes minus infinity are made a finite number by another")
+    elsewhere = b.sub(b.const(1.0), keep)
+    for one, two in terms(other):
+        if one is a:
+            return b.add(a, b.mul(two, elsewhere))
+    return b.add(b.mul(a, keep), b.mul(other, elsewhere))
+
+
+def as_numbers(b: Operators, a: Node) -> Node:
+    """A value with a `low`, which it is there."""
+    assert a.keep is not None
+    assert a.low is not None
+    return replaced(b, a.inputs[0], a.keep, a.low)

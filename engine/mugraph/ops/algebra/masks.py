@@ -45,13 +45,16 @@ class Masks:
             return b.const(below)
         lower = self._triangle(triangle, dims)
         if is_low(above, dtype):
-            return b.hide(b.const(self._finite(below, dtype)), lower)
+            return b.hide(b.const(self._finite(below, dtype)), lower, self._number(above))
         if is_low(below, dtype):
-            return b.hide(b.const(self._finite(above, dtype)), self.complement(lower))
+            return b.hide(b.const(self._finite(above, dtype)), self.complement(lower), self._number(below))
         assert below is not None and above is not None  # noqa: PT018
         if below == 0.0:
             return b.mul(b.const(above), self.complement(lower))
         return b.add(b.const(above), b.mul(b.const(below - above), lower))
+
+    def _number(self, value: float | None) -> Node | None:
+        return None if value is None else self._b.const(value)
 
     def truth(self, ref: Ref) -> Triangle:
         """Where a condition holds: 1 or 0 on each side. Raises NotLowerable for what is no constant triangle."""

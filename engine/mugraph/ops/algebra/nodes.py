@@ -24,6 +24,8 @@ class Node:
     keep: a MASK, another condition, or a product of such: where it is 0 the value is minus infinity. Such a value is no
           operator of the graph: it stands for inputs[0], and an exponential of it is the exponential of that, times
           `keep` (hiding.py).
+    low: with `keep`: the value where it is 0, if that is a number so low that it stands for minus infinity
+         (masks.is_low), and what was added to it.
     cases, on: a concatenation (concat.py), no operator of the graph either: one of `cases` at each place along `on`.
     placed: it is in the builder's list.
     fn: of a LOAD: what of the tensor is read, if not its elements (packed.py).
@@ -45,6 +47,7 @@ class Node:
     bound: bool = False
     call: int = -1
     keep: Node | None = None
+    low: Node | None = None
     windows: tuple[tuple[Window, AtomDim], ...] = ()
     cases: tuple[Node, ...] = ()
     on: AtomDim = ()
@@ -61,9 +64,9 @@ class Node:
         return tuple(run for atoms, end in zip(self.dims, ends, strict=True) for run in (atoms[:end], atoms[end:]))
 
 
-def hidden(a: Node, keep: Node) -> Node:
-    """See Node.keep."""
-    return Node(Kind.ADD, (a,), keep=keep)
+def hidden(a: Node, keep: Node, low: Node | None = None) -> Node:
+    """See Node.keep and Node.low."""
+    return Node(Kind.ADD, (a,), keep=keep, low=low)
 
 
 def in_pieces(cases: Sequence[Node], on: AtomDim) -> Node:

@@ -13,7 +13,7 @@ from mugraph.ir.calls import Corner
 from mugraph.ir.ops import Kind, Tf32
 from mugraph.ops.algebra.axes import AtomDim, AtomDims, Atoms
 from mugraph.ops.algebra.concat import Pieces
-from mugraph.ops.algebra.hiding import both, exponential
+from mugraph.ops.algebra.hiding import as_numbers, both, exponential, is_plain, read_parts, replaced
 from mugraph.ops.algebra.masks import Masks
 from mugraph.ops.algebra.nodes import HIDDEN, Node, constant_factor, factored, hidden, is_scaled, terms
 from mugraph.ops.algebra.packed import SHIFTED, field
@@ -125,22 +125,29 @@ class Primitives:
                 return self.const(0.0)
         return self._add(Node(Kind.MASK, dims=(rows, columns), value=float(diagonal), fn=corner))
 
-    def hide(self, a: Node, keep: Node) -> Node:
-        """`a`, but minus infinity where the mask or condition `keep` is 0."""
+    def hide(self, a: Node, keep: Node, low: Node | None = None) -> Node:
+        """`a`, but minus infinity where the mask or condition `keep` is 0. low: of Node"""
         if keep.kind is Kind.CONST:
             if keep.value == 0.0:
                 raise NotLowerable("a mask hides all of a value")
             return a
         if a.cases:
             raise NotLowerable("a concatenation is masked")
-        if a.keep is not None:
-            return hidden(a.inputs[0], both(self, a.keep, keep))
-        return hidden(a, keep)
+        if low is not None and not is_plain(a):
+            return replaced(self, a, keep, low)
+        if a.keep is None:
+            return hidden(a, keep, low)
+        if a.low is not None and read_parts(keep):
+            return hidden(as_numbers(self, a), keep)
+        return hidden(a.inputs[0], both(self, a.keep, keep), a.low if low is None else low)
 
     def add(self, a: Node, b: Node) -> Node:
         for one, other in ((a, b), (b, a)):
             if one.keep is not None:
-                return self.hide(self.add(one.inputs[0], other), one.keep)
+                if one.low is not None and not is_plain(Node(Kind.ADD, (one.inputs[0], other))):
+                    return self.add(as_numbers(self, one), other)
+                low = None if one.low is None else self.add(one.low, other)
+                return self.hide(self.add(one.inputs[0], other), one.keep, low)
         if a.kind is Kind.CONST and b.kind is Kind.CONST:
             return self.const(a.value + b.value)
         if a.kind is Kind.CONST:
@@ -172,7 +179,8 @@ class Primitives:
 
     def _scale(self, factor: float, x: Node) -> Node:
         if x.keep is not None and factor > 0.0:
-            return self.hide(self._scale(factor, x.inputs[0]), x.keep)
+            low = None if x.low is None else self._scale(factor, x.low)
+            return self.hide(self._scale(factor, x.inputs[0]), x.keep, low)
         if factor == 1.0:
             return x
         scaled = constant_factor(x)

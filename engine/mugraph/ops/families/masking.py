@@ -9,33 +9,34 @@ from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.hiding import replaced
 from mugraph.ops.algebra.masks import is_low
 from mugraph.ops.algebra.nodes import Node, conjuncts
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 
 
-def filler(b: Builder, args: Arguments, name: str) -> float | None:
-    """The number an argument is, also as a tensor that holds nothing else; None for minus infinity."""
+def filler(b: Builder, args: Arguments, name: str) -> float:
+    """The number an argument is, also as a tensor that holds nothing else; it may be minus infinity."""
     argument = args.get(name)
-    dtype = b.values[args.output].dtype
     if isinstance(argument, Ref):
         triangle = b.values[argument.value].triangle
         if triangle is None or not triangle.is_uniform:
             raise NotLowerable(f"{args.call.target} with a tensor as {name} is outside the fragment")
-        return None if is_low(triangle.below, dtype) else triangle.below
+        return -inf if triangle.below is None else triangle.below
     if not isinstance(argument, (int, float)) or argument != argument or argument == float("inf"):
         raise NotLowerable(f"{args.call.target} needs a number as {name}")
-    return None if is_low(float(argument), dtype) else float(argument)
+    return float(argument)
 
 
-def chosen(b: Builder, x: Node, keep: Node, other: float | None) -> Node:
-    """`x` where the mask `keep` is 1, elsewhere a number (None: minus infinity)."""
-    if other is None:
+def chosen(b: Builder, args: Arguments, x: Node, keep: Node, number: str) -> Node:
+    """`x` where the mask `keep` is 1, elsewhere the number that an argument is."""
+    other = filler(b, args, number)
+    if other == -inf:
         return b.hide(x, keep)
-    if other == 0.0:
-        return b.mul(x, keep)
-    raise NotLowerable("a part replaced by anything but zero or minus infinity is outside the fragment")
+    if is_low(other, b.values[args.output].dtype):
+        return b.hide(x, keep, b.const(other))
+    return b.mul(x, keep) if other == 0.0 else replaced(b, x, keep, b.const(other))
 
 
 def kept(b: Builder, condition: Node, value: Node) -> Node:
@@ -72,15 +73,14 @@ def _varies(b: Builder, condition: Ref) -> bool:
 def masked_fill(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if _varies(b, args.ref("mask")):
         keep = _of_places(b, args.ref("mask"), dims, holds=False)
-        if keep is not None and filler(b, args, "value") in (None, 0.0):
-            return chosen(b, b.broadcast(args.ref("input"), dims), keep, filler(b, args, "value"))
+        if keep is not None:
+            return chosen(b, args, b.broadcast(args.ref("input"), dims), keep, "value")
         holds, x = b.broadcast(args.ref("mask"), dims), b.broadcast(args.ref("input"), dims)
         if _hides(b, args, "value"):
             return b.hide(x, b.masks.opposite(holds))
         return where_holds(b, holds, b.const(args.number("value")), x)
-    other = filler(b, args, "value")
     keep = b.masks.where(args.ref("mask"), dims, holds=False)
-    return chosen(b, b.broadcast(args.ref("input"), dims), keep, other)
+    return chosen(b, args, b.broadcast(args.ref("input"), dims), keep, "value")
 
 
 @lowers("torch.where", parameters="condition input other")
@@ -89,8 +89,8 @@ def where(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if _varies(b, condition):
         for kept, filled, holds in (("input", "other", True), ("other", "input", False)):
             keep = _of_places(b, condition, dims, holds) if _filled(b, args, filled) else None
-            if keep is not None and filler(b, args, filled) in (None, 0.0):
-                return chosen(b, b.broadcast(args.operand(kept), dims), keep, filler(b, args, filled))
+            if keep is not None:
+                return chosen(b, args, b.broadcast(args.operand(kept), dims), keep, filled)
         holds = b.broadcast(condition, dims)
         if _hides(b, args, "other"):
             return b.hide(b.broadcast(args.operand("input"), dims), holds)
@@ -102,9 +102,9 @@ def where(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     number = _filled(b, args, "other")
     if number:
         keep = b.masks.where(condition, dims)
-        return chosen(b, b.broadcast(args.operand("input"), dims), keep, filler(b, args, "other"))
+        return chosen(b, args, b.broadcast(args.operand("input"), dims), keep, "other")
     keep = b.masks.where(condition, dims, holds=False)
-    return chosen(b, b.broadcast(args.operand("other"), dims), keep, filler(b, args, "input"))
+    return chosen(b, args, b.broadcast(args.operand("other"), dims), keep, "input")
 
 
 def _hides(b: Builder, args: Arguments, name: str) -> bool:

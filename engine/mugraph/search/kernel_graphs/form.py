@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 from mugraph.ir.block import Candidate
-from mugraph.ir.library import library_call
+from mugraph.ir.library import fast_call
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.renaming import key_of
 from mugraph.search.direct import as_block
@@ -139,7 +139,7 @@ class Form:
             program = self._program(part)
             safe = not self._is_softmax or is_shift_invariant(program.ops)
             least = self._solver.least_us(program)
-            call = library_call(as_block(program))
+            call = fast_call(as_block(program))
             called = estimate_call_us(call, self._target) if call is not None else float("inf")
             expected = min(max(least * self._factor, self._remainder_us(part)), called)
             self._expected[part] = expected if safe else float("inf")

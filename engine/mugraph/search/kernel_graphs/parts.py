@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
-from mugraph.ir.library import library_call
+from mugraph.ir.library import fast_call, library_call
 from mugraph.ir.program import TensorProgram
 from mugraph.search.alike import Alike
 from mugraph.search.direct import DirectSearch, as_block, is_direct, looped_axes
@@ -79,7 +79,7 @@ class PartTask:
 
 def by_library(program: TensorProgram, target: Target) -> list[Candidate]:
     """A library's kernel for all of it, if there is one."""
-    call = library_call(block := as_block(program))
+    call = fast_call(block := as_block(program))
     return [Candidate(block, Schedule((), library=True), estimate_call_us(call, target))] if call is not None else []
 
 

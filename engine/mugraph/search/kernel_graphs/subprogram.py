@@ -10,7 +10,7 @@ from dataclasses import replace
 from math import prod
 
 from mugraph.ir.dtypes import COMPUTED, ITEMSIZE, DType
-from mugraph.ir.library import library_call, memory_orders
+from mugraph.ir.library import fast_call, memory_orders
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
@@ -69,7 +69,7 @@ def _biased(program: TensorProgram, stored: Mapping[str, Tensor]) -> frozenset[s
     ops = {op.name: op for op in program.ops}
     for op in program.ops:
         if op.kind.shifted_by and any(ops[name].kind.contracts for name in op.inputs):
-            call = library_call(as_block(subprogram(program, [op.name], [], stored)))
+            call = fast_call(as_block(subprogram(program, [op.name], [], stored)))
             if call is not None and not call.copied:
                 found.add(op.name)
     return frozenset(found)

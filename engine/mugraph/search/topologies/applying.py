@@ -172,7 +172,7 @@ class Applying:
 
     def _masked(self, a: Value, b: Value, nf: NF) -> Iterator[Application]:
         """A mask as a factor of a value that has all of its axes, or none: then it says at which places of a
-        concatenation the value is.
+        concatenation the value is. A value without an exponential may have some, as a mask that is read has of keys.
 
         If there is an exponential in the value, and the mask has axes of it, it must be the value itself: then the
         kernel can put minus infinity under it, so that what is masked does not count in the row's maximum.
@@ -181,7 +181,8 @@ class Applying:
         if value.kind is Kind.MASK and mask.mask & ~value.mask:  # of two, the one with all axes is the value
             value, mask = mask, value
         frame, axes = self._frame, a.mask | b.mask
-        places = mask.mask and not mask.mask & value.mask and axes & frame.tile_bits in self._axis_sets
+        apart = not mask.mask & value.mask or not value.has_exp
+        places = mask.mask and apart and axes & frame.tile_bits in self._axis_sets
         under = not mask.mask & ~value.mask and (not value.has_exp or value.kind.is_exponential)
         if not nf or not (places or under):
             self._pruned["type"] += 1

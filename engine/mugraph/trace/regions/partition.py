@@ -26,6 +26,7 @@ from mugraph.trace.syntax.statements import SCOPES, in_own_scope, leaves_block, 
 
 CHAIN = 2  # element-wise operators, each a pass over memory, that one kernel is better than
 MAX_CALLS = 192  # above it a unit is taken apart: a whole model is no unit of search, a decoder layer is
+MOST_CALLS = 1024  # of one that cannot be: an encoder of PyTorch's own. Cutting so many takes some seconds
 # Evaluated many times or by others, or (in an f-string, on Python 3.11) without a place in the source
 _ELSEWHERE = (ast.JoinedStr, *SCOPES)
 
@@ -116,7 +117,10 @@ class _Search:
         own = self.scope.is_here(activation)
         for item in execution.items:
             size = sum(1 for event in self.scope.between(activation, item) if isinstance(event, Record))
-            if own and size <= MAX_CALLS and self.may_be_in_run(activation, item):
+            few = size <= MAX_CALLS or (
+                not item.children and size <= self.most_calls(activation, self.scope.between(activation, item))
+            )
+            if own and few and self.may_be_in_run(activation, item):
                 if calls + size > MAX_CALLS:
                     self.run(activation, run)
                     run, calls = [], 0
@@ -127,6 +131,13 @@ class _Search:
             run, calls = [], 0
             self.descend(activation, item)
         self.run(activation, run)
+
+    def most_calls(self, activation: Activation, events: Iterable[Event]) -> int:
+        """That a unit may have, of what happened while one statement or expression was evaluated. What a library's code
+        makes of its calls alone is not taken apart, as none of that is the user's."""
+        inner = {number for event in events for number in event.site.inside(activation.index)}
+        is_own = any(self.scope.is_here(self.scope.tape.activations[number]) for number in inner)
+        return MAX_CALLS if is_own else MOST_CALLS
 
     def may_be_in_run(self, activation: Activation, item: Item) -> bool:
         statement = item.statement
@@ -226,7 +237,8 @@ class _Search:
         else:
             events = self.scope.under(unit)
         records = [event for event in events if isinstance(event, Record)]
-        if len(records) > MAX_CALLS or not self.clean(unit.activation, events):
+        most = MAX_CALLS if len(unit.statements) > 1 else self.most_calls(unit.activation, events)
+        if len(records) > most or not self.clean(unit.activation, events):
             return None
         result = assemble(self.scope, unit)
         if isinstance(result, Offence) or not self.has_work(call.target for call in result.region.calls):
@@ -252,7 +264,7 @@ class _Search:
         records = sum(1 for event in events if isinstance(event, Record))
         whole = (
             value is not None
-            and records <= MAX_CALLS
+            and records <= self.most_calls(activation, events)
             and self.scope.is_here(activation)
             and self.clean(activation, events)
         )

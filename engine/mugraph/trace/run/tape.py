@@ -6,7 +6,7 @@ nested in time, so everything a statement did, however deep, is one interval of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -28,6 +28,13 @@ class Site:
     activation: int
     step: int
     nodes: tuple[int, ...]
+
+    def inside(self, activation: int) -> Iterator[int]:
+        """Activations that were called by that one and led here, the innermost first; all where it did not."""
+        site: Site | None = self
+        while site is not None and site.activation != activation:
+            yield site.activation
+            site = site.outer
 
     def within(self, activation: int) -> Site | None:
         """The place in that activation that led here, if it did."""

@@ -144,15 +144,15 @@ def _compared(
             reason = f"it has {list(shapes[name])} elements, of {list(called[value].shape)}"
             return LoweringResult(False, reason, name, value, wide=wide)
     every = list(pieces(program, PIECE if wide == "float32" else 1 << 62))
-    chosen = _some(every, generator)
+    chosen, wanted = _some(every, generator), tuple(program.outputs)
     for piece in chosen:
         given = piece.inputs(inputs)
 
         def jittered(piece: Piece = piece, given: Mapping[str, Tensor] = given) -> dict[str, Tensor]:
             rounding = Jittered(wide, generator)
-            return outputs(piece.program, evaluate(piece.program, given, rounding, tuple(program.outputs)))
+            return outputs(piece.program, evaluate(piece.program, given, rounding, wanted, shifts=True))
 
-        exact = outputs(piece.program, evaluate(piece.program, given, wanted=tuple(program.outputs)))
+        exact = outputs(piece.program, evaluate(piece.program, given, wanted=wanted, shifts=True))
         for name, ours in exact.items():
             layout, value = program.tensor(name), unit.outputs[name]
             laid = called[value].permute(unit.order_of(value))

@@ -9,10 +9,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 from mugraph.codegen.lower import lower_kernels
-from mugraph.ir.library import library_call
+from mugraph.ir.block import Schedule
+from mugraph.ir.library import fast_call, library_call
 from mugraph.optimizer.nodes import LIBRARY
 from mugraph.search.direct import as_block
 from mugraph.search.schedules.cost import estimate_call_us
+from mugraph.sizes.smaller import smaller
 from mugraph.targets import TARGETS
 from mugraph.verification.float_test import FloatTester
 
@@ -189,9 +191,22 @@ def test_an_estimate_is_near_what_was_measured(case: tuple[str, int, int, int]) 
 
 
 def test_a_vector_is_left_to_others_where_cublaslt_takes_longer() -> None:
-    def call(dtype: torch.dtype, rows: int) -> object:
+    def is_fast(dtype: torch.dtype, rows: int) -> bool:
         shapes = {"x": (rows, 1024), "w": (1024, 1024), "b": (1024,)}
-        return call_of(linear, {name: torch.empty(s, dtype=dtype, device="meta") for name, s in shapes.items()})
+        tensors = {name: torch.empty(s, dtype=dtype, device="meta") for name, s in shapes.items()}
+        assert call_of(linear, tensors) is not None
+        return fast_call(as_block(program_of(linear, tensors))) is not None
 
-    assert [call(torch.float32, rows) is not None for rows in (1, 64, 512, 1024)] == [True, False, False, True]
-    assert call(torch.bfloat16, 64) is not None
+    assert [is_fast(torch.float32, rows) for rows in (1, 64, 512, 1024)] == [True, False, False, True]
+    assert is_fast(torch.bfloat16, 64)
+
+
+def test_a_call_of_millions_is_one_at_the_sizes_at_which_its_text_is_run() -> None:
+    """An output of float32 that is large is checked at smaller sizes, at which no search would choose the call."""
+    program = program_of(linear, {n: t.float() for n, t in of((1024, 1024), (1024, 1024), (1024,)).items()})
+    block = as_block(program)
+    assert fast_call(block) is not None
+    kernels = [(block, Schedule((), library=True))]
+    small, fewer = smaller(program, kernels)
+    assert small.sizes != program.sizes
+    assert lower_kernels(fewer, outputs=["out"], program=small).launcher

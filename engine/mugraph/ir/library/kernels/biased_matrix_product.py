@@ -29,8 +29,6 @@ def match(block: BlockGraph) -> LibraryCall | None:
         return None
     is_free = len(bias.shape) == 1 and product.beta == 1.0 and _takes_a_vector(found)
     tf32: Tf32 = "cublas" if product.tf32 == "cublas" else ""
-    if is_free and product.out.dtype == "f32" and not tf32 and _has_few_tiles(found):
-        return None
     return LibraryCall(
         "torch.baddbmm" if found.has_batch else "torch.addmm",
         (bias, found.left, found.right),
@@ -41,6 +39,7 @@ def match(block: BlockGraph) -> LibraryCall | None:
         arguments=tuple(f"{name}={x!r}" for name, x in (("beta", product.beta), ("alpha", product.alpha)) if x != 1.0),
         tf32=tf32,
         fuses=not product.is_plain,
+        is_slow=is_free and product.out.dtype == "f32" and not tf32 and _has_few_tiles(found),
     )
 
 
