@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from mugraph.codegen.scratch_places import scratch_places
 from mugraph.edit.module.carried import EVIDENCE, carried_text, sealed
 from mugraph.edit.module.entry import entry_names, on_tensors
 from mugraph.edit.module.evidence import Speed, evidence
@@ -106,7 +107,8 @@ def module_text(
                 written.add(step.kernel.name)
                 kernel = kernels[step.kernel.name]
                 sections += [kernel.jit.strip(), kernel.launcher.strip()]
-                operators.append(operator_text(kernel, operator_name(kernel, original_path), laid[kernel.name]))
+                name, places = operator_name(kernel, original_path), scratch_places(kernel)
+                operators.append(operator_text(kernel, name, laid[kernel.name], places))
         sections.append(wrapped.text)
     sections += [_cases(plans), tables(plans, original_path.name, capability, edited, classes, paths)]
     if record is not None:
