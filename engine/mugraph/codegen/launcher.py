@@ -32,6 +32,11 @@ def names_of(kernels: Sequence[KernelSource]) -> dict[str, str]:
     return {tensor.name: scope.unique(tensor.name) for tensor in (*borders(kernels)[0], *made)}
 
 
+def without_deletions(launcher: str) -> str:
+    """The launcher, which keeps all that it allocates until it returns."""
+    return "\n".join(line for line in launcher.splitlines() if not line.lstrip().startswith("del "))
+
+
 def dead_after(kernels: Sequence[KernelSource], returned: Collection[str]) -> list[list[str]]:
     """Of each kernel but the last: what no later one reads of the tensors that kernels hand to one another."""
     last = {tensor.name: at for at, kernel in enumerate(kernels) for tensor in (*kernel.inputs, *kernel.outputs)}

@@ -55,7 +55,9 @@ class Storage:
 
 def peak(lifetimes: Sequence[Lifetime]) -> int:
     """Bytes that are alive at one step, at most: no plan needs fewer."""
-    return max((sum(one.size for one in lifetimes if one.first <= at <= one.last) for at in _steps(lifetimes)), default=0)
+    return max(
+        (sum(one.size for one in lifetimes if one.first <= at <= one.last) for at in _steps(lifetimes)), default=0
+    )
 
 
 def aligned(size: int, to: int = ALIGNED) -> int:
@@ -68,9 +70,7 @@ def placed(lifetimes: Sequence[Lifetime], branches: int = MOST_BRANCHES) -> Plac
     return _Search(tuple(lifetimes), branches).placement()
 
 
-def stored(
-    scratch: Sequence[Lifetime], results: Sequence[Lifetime] = (), branches: int = MOST_BRANCHES
-) -> Storage:
+def stored(scratch: Sequence[Lifetime], results: Sequence[Lifetime] = (), branches: int = MOST_BRANCHES) -> Storage:
     """The plan with the smallest buffer. results: tensors with memory of their own, in which scratch may lie while they
     are not written yet (their lifetimes end after the last step)"""
     free = [tuple(one for one in results if one.size >= own.size and not one.meets(own)) for own in scratch]

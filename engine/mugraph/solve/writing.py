@@ -26,18 +26,25 @@ class Written:
 
 
 def written(
-    candidates: Sequence[tuple[Candidate, Verdict]], table: SizeTable, name: str, most: int, *, measured: bool
+    candidates: Sequence[tuple[Candidate, Verdict]],
+    table: SizeTable,
+    name: str,
+    most: int,
+    *,
+    measured: bool,
+    ordered: bool = True,
 ) -> Written:
     """The best `most` candidates that can be written, their kernels renamed after `name`.
 
     measured: the schedules for sizes smaller than the largest will be measured, so none are estimated here. Otherwise
               they are for the best one, which is nearly always the one that is chosen, and `by_sizes` says the others'
+    ordered:  operators of block graphs by their depth
     """
     variants: list[tuple[Variant, Verdict]] = []
     rejected: Counter[str] = Counter()
     for candidate, verdict in table.ranked(candidates):
         try:
-            renamed = named(candidate, name)
+            renamed = named(candidate, name, ordered=ordered)
             kernels = kernels_of(renamed)
             source = table.lowered(kernels) if measured or variants else table.source(kernels)
             variants.append((Variant(renamed, source), verdict))
@@ -52,7 +59,7 @@ def kernels_of(candidate: Candidate) -> list[tuple[BlockGraph, Schedule]]:
     return [(kernel.block, kernel.schedule) for kernel in candidate.kernels]
 
 
-def named(candidate: Candidate, name: str) -> Candidate:
+def named(candidate: Candidate, name: str, *, ordered: bool = True) -> Candidate:
     """The first kernel is called `name`; the others after what they finish, or after the value they compute."""
     taken = Scope([name])
 
@@ -64,6 +71,6 @@ def named(candidate: Candidate, name: str) -> Candidate:
             stored = next(op.inputs[0] for op in block.ops if op.kind is Kind.STORE)
             then = renamed(kernel.then, taken.unique(f"{own}_{COMBINE}" if finishes else f"{name}_{stored}"))
         block = replace(kernel.block, name=own)
-        return replace(kernel, block=block if kernel.schedule.library else by_depth(block), then=then)
+        return replace(kernel, block=by_depth(block) if ordered and not kernel.schedule.library else block, then=then)
 
     return renamed(candidate, name)

@@ -1,4 +1,4 @@
-"""Memory plans: nothing overlaps that lives at once, and none needs fewer bytes (asked of z3, which knows only that)."""
+"""Memory plans: nothing overlaps that lives at once, and no plan needs fewer bytes (asked of z3)."""
 
 from itertools import combinations
 
@@ -40,7 +40,8 @@ def holds_all(every: list[Lifetime], size: int) -> bool:
 def test_a_plan_is_right_and_none_is_smaller(drawn: list[tuple[int, int, int]]) -> None:
     every = lifetimes(drawn)
     found = placed(every)
-    assert found.is_least and set(found.offsets) == {one.name for one in every}
+    assert found.is_least
+    assert found.offsets.keys() == {one.name for one in every}
     assert_apart(every, found)
     assert found.size >= peak(every)
     assert found.size == peak(every) or not holds_all(every, found.size - 1)
@@ -51,7 +52,7 @@ def test_what_is_alive_at_once_is_not_always_enough() -> None:
     drawn = [(2, 7, 0), (1, 0, 2), (2, 6, 1), (1, 2, 4), (1, 1, 4), (2, 3, 0), (1, 4, 2), (1, 5, 0), (3, 0, 0)]
     every = lifetimes(drawn)
     found = placed(every)
-    assert peak(every) == 4 and found.size == 5 and found.is_least
+    assert (peak(every), found.size, found.is_least) == (4, 5, True)
     assert_apart(every, found)
     assert not holds_all(every, 4)
 
@@ -73,7 +74,8 @@ def assert_stored(scratch: list[Lifetime], results: list[Lifetime], found: Stora
     for host in results:
         guests = {name: offset for name, (where, offset) in found.inside.items() if where == host.name}
         for name, offset in guests.items():
-            assert 0 <= offset and offset + size[name].size <= host.size and not size[name].meets(host)
+            assert 0 <= offset <= host.size - size[name].size
+            assert not size[name].meets(host)
         for one, other in combinations(guests, 2):
             if size[one].meets(size[other]):
                 a, b = guests[one], guests[other]
@@ -98,7 +100,7 @@ def test_a_chain_of_kernels() -> None:
     assert stored(scratch).shared.size == peak(scratch) == 1536
     out = Lifetime("out", 1024, 3, 4)
     found = stored(scratch, [out])
-    assert found.shared.size == 512 and found.inside == {"b": ("out", 0)}
+    assert (found.shared.size, found.inside) == (512, {"b": ("out", 0)})
     assert_stored(scratch, [out], found)
 
 

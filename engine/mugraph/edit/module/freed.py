@@ -1,7 +1,7 @@
 """Memory of a region between its steps: a tensor is deleted after the last line that reads it.
 
-A name for each value keeps it until the function returns, where the user's code, in which most values have no name, lets
-go of it at once. One buffer with a plan for all would be no better: PyTorch's allocator gives the memory to the next
+A name for each value keeps it until the function returns. The user's code, in which most values have no name, lets go
+of them at once. One buffer with a plan for all would be no better: PyTorch's allocator gives the memory to the next
 tensor of the same stream, at any size, inside a captured graph too, and steps stay calls that return tensors of their
 own, as `torch.compile` needs them. (Within a launcher there is such a plan: codegen/scratch_places.py.)
 """

@@ -14,8 +14,8 @@ _KEPT = 2**20
 """Scratch of at most so many bytes is kept from one call to the next."""
 _codes: dict[str, CodeType] = {}
 _scratch_places: dict[str, dict[str, tuple[str, int]]] = {}
-"""Of functions that launch kernels: in which tensor each scratch tensor lies ("": in one that is made for them all), and
-how many bytes behind where that begins, so that those share memory which are not there at the same time."""
+"""Of functions that launch kernels: in which tensor each scratch tensor lies, "" being one that is made for all, and
+how many bytes behind where that begins. Those share memory that are not there at the same time."""
 _texts: dict[str, ast.FunctionDef] = {}
 _as_compiled: dict[str, CodeType] = {}
 

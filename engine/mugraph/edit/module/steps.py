@@ -40,8 +40,8 @@ class _Steps:
     """The function `name`, which is run once on tensors of this device and written anew meanwhile. once: names that are
     bound once; read: those that others than launches and views read; dropped: lines that make views which launches
     alone read; parts: those views, and which tensor each is a part of; views: the lines that would make them; space:
-    what names stand for while it is run; at: of these what is no such view; gone: deleted by then; lies: of what PyTorch
-    computes, shape and strides"""
+    what names stand for while it is run; at: of these what is no such view; gone: deleted so far; lies: of what
+    PyTorch computes, shape and strides"""
 
     def __init__(self, name: str, device: int) -> None:
         self.name, self.device, self.text = name, device, _text_of(name)

@@ -242,7 +242,8 @@ def _replacement(
     if lacking := [out.expression or "the result" for out in region.live_outs if out.value not in known]:
         raise Rejected(f"no step of {plan.name} computes {', '.join(lacking)}")
     lines = _returning([*said, *sizes.read(lines)], _outputs(region, names))
-    lines = with_deletions(lines, {names[value] for value in of_inputs(region, plan.steps)} | {*parameters})
+    if "memory" not in plan.without:
+        lines = with_deletions(lines, {names[value] for value in of_inputs(region, plan.steps)} | {*parameters})
     text = function(on_tensors(plan), parameters, returns(len(region.live_outs)), lines, sizes.parameters)
     return f"@torch.jit.unused\n{text}" if is_alone(plan) else text
 
