@@ -191,7 +191,6 @@ class EngineSettings:
         Setting(
             "",
             SomeOf(get_args(Optimisation)),
-            called="what is left out",
             option=(
                 "--without",
                 "Optimisations of verified μGraphs to leave out, to see what they are worth:"

@@ -1,8 +1,8 @@
 """`python -m mugraph.research.held_memory FILE ... [--target NAME] [--json FILE]`: bytes that a call of each region
 holds at most, beside its inputs: the user's code, its kernels without memory planning, and its kernels as they are.
 
-Nothing is computed: the functions run on tensors without memory, and each tensor counts from the call that makes it
-until the last reference to it is gone. What a launcher allocates for itself is added while it runs, as its prepared form has
+Nothing is computed: the functions run on tensors without memory. Each tensor counts from the call that makes it until
+the last reference to it is gone. What a launcher allocates for itself is added while it runs, as its prepared form has
 it: one buffer for what its kernels hand to one another. These are bytes that are asked for. What PyTorch's allocator
 reserves is rounded up from that, and more where memory is in pieces.
 """
@@ -56,29 +56,33 @@ class Held(TorchDispatchMode):
     """scratch: operator -> bytes that it allocates for itself. most: of all that was held at once"""
 
     def __init__(self, scratch: Mapping[str, int]) -> None:
-        super().__init__()
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
         self.scratch = scratch
         self.most = 0
-        self._known: dict[int, StorageWeakRef] = {}
+        self._known: set[int] = set()
         self._live: dict[int, tuple[StorageWeakRef, int]] = {}
 
     def given(self, tensors: Iterable[torch.Tensor]) -> None:
         """What the function is given, which counts for nothing."""
         self.most = 0
-        self._known = {ref.cdata: ref for ref in (StorageWeakRef(one.untyped_storage()) for one in tensors)}
+        self._live.clear()
+        self._known = {_place(one) for one in tensors}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         self._live = {key: (ref, size) for key, (ref, size) in self._live.items() if not ref.expired()}
         for one in tree_leaves(result):
-            if isinstance(one, torch.Tensor):
+            if isinstance(one, torch.Tensor) and (place := _place(one)) not in self._known:
                 storage = one.untyped_storage()
-                ref = StorageWeakRef(storage)
-                if ref.cdata not in self._known:
-                    self._live[ref.cdata] = ref, storage.nbytes()
+                self._live[place] = StorageWeakRef(storage), storage.nbytes()
         own = self.scratch.get(str(func.name()).partition(".")[0], 0)
         self.most = max(self.most, own + sum(size for _, size in self._live.values()))
         return result
+
+
+def _place(tensor: torch.Tensor) -> int:
+    """Which memory it is of."""
+    return tensor.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]
 
 
 def rows_of(path: Path, options: Options, store: Store | None) -> list[Row]:
@@ -91,20 +95,23 @@ def rows_of(path: Path, options: Options, store: Store | None) -> list[Row]:
 
 def _row(path: Path, result: RegionResult, plan: RegionPlan) -> Row:
     sources = result.sources
-    kernels = [kernel for source in sources.values() for kernel in source.kernels]
-    apart = replace(plan, without=plan.without | {"memory"})
-    separate = {name: sum(one.size for one in lifetimes_of(source)[0]) for name, source in sources.items()}
-    together = {name: stored(*lifetimes_of(source)).shared.size for name, source in sources.items()}
-    functions = f"_{plan.name}_reference", on_tensors(plan)
-    code, _ = held(path, plan, sources, functions[0], {})
     return Row(
         str(path),
         plan.name,
-        len(kernels),
-        code,
-        held(path, apart, sources, functions[1], separate)[0],
-        held(path, plan, sources, functions[1], together)[0],
+        sum(len(source.kernels) for source in sources.values()),
+        held(path, plan, sources, f"_{plan.name}_reference", {})[0],
+        held_by_kernels(path, replace(plan, without=plan.without | {"memory"}), sources),
+        held_by_kernels(path, replace(plan, without=plan.without - {"memory"}), sources),
     )
+
+
+def held_by_kernels(path: Path, plan: RegionPlan, sources: Mapping[str, KernelSource]) -> int:
+    """Bytes that a call of a plan's kernels holds at most, beside its inputs."""
+    lifetimes = {name: lifetimes_of(source) for name, source in sources.items()}
+    scratch = {name: sum(one.size for one in own) for name, (own, _) in lifetimes.items()}
+    if "memory" not in plan.without:
+        scratch = {name: stored(*both).shared.size for name, both in lifetimes.items()}
+    return held(path, plan, sources, on_tensors(plan), scratch)[0]
 
 
 def held(

@@ -47,14 +47,14 @@ def test_nothing_is_read_after_it_is_deleted(steps: list[tuple[str, list[str]]],
     known = {"x"}
     for name, reads in steps:
         given_ = [one for one in reads if one in known] or ["x"]
-        lines.append(f"{name} = f({', '.join(given_)})")
+        lines.append(f"{name} = made({', '.join(given_)})")
         known.add(name)
-    lines.append(f"return f({steps[-1][0]})")
+    lines.append(f"return made({steps[-1][0]})")
     changed = with_deletions(lines, {"x", kept})
     assert [line for line in changed if not line.startswith("del ")] == lines
     results: list[object] = []
     for body in (lines, changed):
-        space: dict[str, object] = {"f": lambda *parts: ("f", *parts)}
+        space: dict[str, object] = {"made": lambda *parts: ("made", *parts)}
         exec("\n".join(["def run(x):", *(f"    {line}" for line in body)]), space)
         run = space["run"]
         assert callable(run)
