@@ -19,9 +19,9 @@ MARKED = ", ".join(f"`{name}`" for name in DEVICES)
 SearchOn = Literal["save", "open", "demand"]
 CompareWith = Literal["both", "code", "best"]
 TunerName = Literal["walk", "mcfuser", "opevo", "random", "g-bfs", "n-a2c", "boosted"]
-Optimisation = Literal["threads", "order", "memory"]
-"""Mirage's optimisations of a verified μGraph (§6): thread graphs, the order of a block graph's operators, and memory
-that tensors share."""
+Optimisation = Literal["layouts", "threads", "order", "memory"]
+"""Mirage's optimisations of a verified μGraph (§6): layouts of what kernels hand to one another, thread graphs, the
+order of a block graph's operators, and memory that tensors share."""
 LogLevel = Literal["error", "warning", "info", "debug"]
 Theme = Literal["light", "dark"]
 Tracing = Literal["off", "messages", "verbose"]

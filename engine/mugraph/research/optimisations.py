@@ -25,11 +25,12 @@ from mugraph.edit.module.entry import on_tensors
 from mugraph.edit.module.file import module_text
 from mugraph.events import Done, RegionResult
 from mugraph.options import Options
-from mugraph.pipeline import run
+from mugraph.pipeline import run, working
 from mugraph.plans.plan import RegionPlan
 from mugraph.protocol.settings import Optimisation
 from mugraph.research.held_memory import MIB, held_by_kernels
 from mugraph.solve.ahead import kernels_of_module
+from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.store.keys import versions
 from mugraph.tune.compile_pool import CompilePool
@@ -90,7 +91,9 @@ class Variant:
         return [kernel.jit for source in self.result.sources.values() for kernel in source.kernels]
 
 
-def variants(path: Path, name: str, options: Options, store: Store | None) -> list[Variant]:
+def variants(
+    path: Path, name: str, options: Options, store: Store | None = None, tools: Tools | None = None
+) -> list[Variant]:
     """With everything, then without each. Raises ValueError where no kernel is found."""
     found: list[Variant] = []
     for without in (ALL, *get_args(Optimisation)):
@@ -99,7 +102,9 @@ def variants(path: Path, name: str, options: Options, store: Store | None) -> li
             found.append(replace(usual, without=without, plan=replace(usual.plan, without=frozenset({without}))))
             continue
         chosen = replace(options, without=without)
-        done = next(event.result for event in run(path, name, chosen, store=store) if isinstance(event, Done))
+        done = next(
+            event.result for event in run(path, name, chosen, store=store, tools=tools) if isinstance(event, Done)
+        )
         results = [one for one in done.regions if one.plan is not None]
         if not results or results[0].plan is None:
             why = "; ".join([*done.errors, *(one.reason or "" for one in done.regions)]) or "there is no region"
@@ -191,6 +196,7 @@ def main(arguments: Sequence[str]) -> int:
     rows: list[Row] = []
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.open())
+        tools = stack.enter_context(working(here, target, options))
         measurer = stack.enter_context(Measurer()) if measured else None
         pool = stack.enter_context(CompilePool()) if measured else None
         if measurer is not None and pool is not None:
@@ -198,7 +204,9 @@ def main(arguments: Sequence[str]) -> int:
             pool.begin()
         for path, name in paths:
             try:
-                rows += rows_of(variants(path.resolve(), name, options, store), f"{path.stem}:{name}", measurer, pool)
+                rows += rows_of(
+                    variants(path.resolve(), name, options, store, tools), f"{path.stem}:{name}", measurer, pool
+                )
             except ValueError as error:
                 print(error, file=sys.stderr)
         hello = measurer.hello() if measurer is not None else None

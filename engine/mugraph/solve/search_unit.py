@@ -136,9 +136,7 @@ def searched(
     table = SizeTable(program, tools.target, output_names(program))
     most = FLOAT_TRIED if not measured else MEASURED if bounds.trials <= TRIALS else bounds.trials
     with tools.on("code generation"):
-        kernels = written(
-            ranked.candidates, table, place.name, most, measured=measured, ordered="order" not in bounds.without
-        )
+        kernels = written(ranked.candidates, table, place.name, most, measured=measured, without=bounds.without)
     found = replace(found, kernels=kernels)
     if not kernels.variants:
         reason = f"no candidate can be written as a kernel: {_most_common(kernels.rejected)}"
