@@ -138,4 +138,6 @@ def test_the_text_with_deletions_is_checked(early: bool) -> None:
     assert checked.passed, checked.reason
     last = source.launcher.rindex(f"{source.parts[-1].function}[")
     spoilt = source.launcher[:last] + f"torch.mul({deleted}, 2.0)\n    " + source.launcher[last:]
-    assert not text_checked(program, replace(source, launcher=spoilt), kernels).passed
+    refused = text_checked(program, replace(source, launcher=spoilt), kernels)
+    assert not refused.passed
+    assert f"{deleted} is read after it is deleted" in (refused.reason or "")
