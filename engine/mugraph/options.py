@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
+from mugraph.protocol.setting_kinds import chosen
 from mugraph.protocol.settings import EngineSettings, TunerName
 
 LEAST_S = 1.0
@@ -20,6 +21,7 @@ class Bounds:
     exact:       only kernels that are known to have the same bits as PyTorch
     tuner:       says which kernels are measured
     trials:      of them, at most
+    without:     optimisations of verified μGraphs that are left out
     """
 
     seconds: float = EngineSettings.budget_s
@@ -28,6 +30,7 @@ class Bounds:
     exact: bool = EngineSettings.exact
     tuner: TunerName = EngineSettings.tuner
     trials: int = EngineSettings.trials
+    without: frozenset[str] = frozenset()
 
     def within(self, left_s: float) -> Bounds:
         """Of a search that begins when so many seconds of its file's are left."""
@@ -38,7 +41,8 @@ class Bounds:
         tuned = ""
         if (self.tuner, self.trials) != (EngineSettings.tuner, EngineSettings.trials):
             tuned = f", {self.trials} trials of {self.tuner}"
-        return f"{self.seconds:g} s, {self.max_kernels} kernels, {self.max_ops} operators{exact}{tuned}"
+        without = f", without {' and '.join(sorted(self.without))}" if self.without else ""
+        return f"{self.seconds:g} s, {self.max_kernels} kernels, {self.max_ops} operators{exact}{tuned}{without}"
 
 
 @dataclass(frozen=True)
@@ -58,4 +62,9 @@ class Options(EngineSettings):
 
     @property
     def bounds(self) -> Bounds:
-        return Bounds(self.budget_s, self.max_kernels, self.max_ops, self.exact, self.tuner, self.trials)
+        return Bounds(self.budget_s, self.max_kernels, self.max_ops, self.exact, self.tuner, self.trials, self.left_out)
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Optimisations of verified μGraphs that are left out."""
+        return chosen(self.without)

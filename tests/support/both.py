@@ -62,6 +62,35 @@ def launch_behind(x, y):
     return out
 
 
+def launch_chain(x, y):
+    first = torch.empty((65,), device=x.device, dtype=torch.float32)
+    ones = torch.empty((2, 4), device=x.device, dtype=torch.float32)
+    second = torch.empty((65,), device=x.device, dtype=torch.float32)
+    twos = torch.empty((2, 4), device=x.device, dtype=torch.float32)
+    doubled_kernel[(4, 1, 1)](
+        x, first, ones,
+        N=8, num_warps=4, num_stages=2,
+    )
+    doubled_kernel[(4, 1, 1)](
+        first, second, twos,
+        N=8, num_warps=4, num_stages=2,
+    )
+    del first, twos
+    third = torch.empty((65,), device=x.device, dtype=torch.float32)
+    rest = torch.empty((2, 4), device=x.device, dtype=torch.float32)
+    doubled_kernel[(4, 1, 1)](
+        second, third, rest,
+        N=8, num_warps=4, num_stages=2,
+    )
+    del second
+    out = torch.empty((2, 4), device=x.device, dtype=torch.float32)
+    added_kernel[(2,)](
+        third, ones, rest, out,
+        N=8, num_warps=8, num_stages=2,
+    )
+    return out
+
+
 def launch_any(x):
     size = x.numel()
     out = torch.empty((size,), device=x.device, dtype=torch.float32)
@@ -71,6 +100,9 @@ def launch_any(x):
 """
 
 
+CHAIN = TEXT[TEXT.index("def launch_chain") : TEXT.index("def launch_any")]
+MADE = "    made = torch.mul(y, 5.0)\n    del second\n"
+TEXT += CHAIN.replace("chain", "mixed").replace("    del second\n", MADE).replace("ones, rest, out", "ones, made, out")
 START, END = TEXT.index("def launch_both"), TEXT.index("def launch_behind")
 TEXT += TEXT[START:END].replace("launch_both", "launch_turned")
 TEXT += TEXT[START:END].replace("launch_both", "launch_two").replace("return out", "return more, out")
@@ -95,6 +127,10 @@ def added(places: Places) -> None:
     floats(places[3])[:] = [sum(three) for three in zip(*map(floats, places[:3]), strict=True)]
 
 
+PLACES = {
+    "first": ("", 0), "ones": ("", 1024), "second": ("", 512), "twos": ("out", 0), "third": ("", 0), "rest": ("", 1280)
+}  # fmt: skip
+"""What a chain of kernels hands on: the first and the third share memory, and what nobody reads lies in the result."""
 KERNELS = {"doubled_kernel": Kernel(70, 3, doubled), "added_kernel": Kernel(71, 4, added)}
 
 
@@ -103,6 +139,10 @@ def both_module(folder: Path, name: str) -> contextlib.AbstractContextManager[Mo
     operators = [
         f'_{one} = _operator("{name}::{one}", "launch_{one}", lambda {given}: x.new_empty(2, 4))'
         for one, given in (("both", "x, y"), ("behind", "x, y"), ("any", "x"))
+    ]
+    operators += [
+        f'_{one} = _operator("{name}::{one}", "launch_{one}", lambda x, y: x.new_empty(2, 4), scratch={PLACES})'
+        for one in ("chain", "mixed")
     ]
     lies = "((4, 2), (1, 4))"
     turned = "x.new_empty_strided((4, 2), (1, 4))"

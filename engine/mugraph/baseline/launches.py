@@ -164,12 +164,26 @@ def launches(calls: Sequence[Call], values: Values) -> tuple[Launch, ...]:
     owners: dict[int, int] = {}
     found: list[Launch] = []
     for call in calls:
-        name, read = name_of(call), operands(call)
-        if read and _is_view(name, call, values):
-            owners.update(dict.fromkeys(call.outputs, owners.get(read[0], read[0])))
-            continue
-        found += _of(name, call, values, owners)
+        viewed = _views_of(call, values, owners)
+        owners.update(viewed)
+        found += _of(name_of(call), call, values, owners) if not viewed else []
     return tuple(found)
+
+
+def owners_of(calls: Sequence[Call], values: Values) -> dict[int, int]:
+    """Of views: the value whose memory they are of, which is no view that these calls make."""
+    owners: dict[int, int] = {}
+    for call in calls:
+        owners.update(_views_of(call, values, owners))
+    return owners
+
+
+def _views_of(call: Call, values: Values, owners: Mapping[int, int]) -> dict[int, int]:
+    """What a call makes, where that is views; nothing where it computes something."""
+    read = operands(call)
+    if not read or not _is_view(name_of(call), call, values):
+        return {}
+    return dict.fromkeys(call.outputs, owners.get(read[0], read[0]))
 
 
 def _is_view(name: str, call: Call, values: Values) -> bool:

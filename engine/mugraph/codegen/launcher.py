@@ -25,6 +25,26 @@ def borders(
     return tuple(inputs.values()), tuple(outputs.values())
 
 
+def names_of(kernels: Sequence[KernelSource]) -> dict[str, str]:
+    """The variables of a launcher whose sizes do not vary, by the names of their tensors."""
+    scope = Scope(RESERVED)
+    made = [tensor for kernel in kernels for tensor in kernel.outputs]
+    return {tensor.name: scope.unique(tensor.name) for tensor in (*borders(kernels)[0], *made)}
+
+
+def without_deletions(launcher: str) -> str:
+    """The launcher, which keeps all that it allocates until it returns."""
+    return "\n".join(line for line in launcher.splitlines() if not line.lstrip().startswith("del "))
+
+
+def dead_after(kernels: Sequence[KernelSource], returned: Collection[str]) -> list[list[str]]:
+    """Of each kernel but the last: what no later one reads of the tensors that kernels hand to one another."""
+    last = {tensor.name: at for at, kernel in enumerate(kernels) for tensor in (*kernel.inputs, *kernel.outputs)}
+    made = dict.fromkeys(tensor.name for kernel in kernels for tensor in kernel.outputs)
+    found = [[name for name in made if last[name] == at and name not in returned] for at in range(len(kernels))]
+    return [*found[:-1], []]
+
+
 def launcher_text(
     name: str, kernels: Sequence[KernelSource], kept: Collection[str] = (), smaller: Sequence[UpTo] = ()
 ) -> str:
@@ -35,7 +55,9 @@ def launcher_text(
              tensors
 
     What one kernel hands to the next is allocated by each call, from PyTorch's allocator, so that calls on several
-    streams and captured ones do not share it.
+    streams and captured ones do not share it. It is deleted after the last launch that reads it, before what later ones
+    write is allocated: that has the same memory then, in the order of the stream. (A kernel that is launched before the
+    one before it has ended writes nothing until it has: early.py.)
     """
     inputs, outputs = borders(kernels, kept)
     if not inputs:
@@ -69,21 +91,31 @@ def _body(
 ) -> list[str]:
     """Lines that allocate what kernels write, launch them and return. inputs, sizes: their variables"""
     called, sizes = dict(inputs), dict(sizes)
-    made = [(kernel, tensor) for kernel in kernels for tensor in kernel.outputs]
-    called |= {tensor.name: scope.unique(tensor.name) for _, tensor in made}
+    called |= {tensor.name: scope.unique(tensor.name) for kernel in kernels for tensor in kernel.outputs}
     device = f"device={next(iter(inputs.values()))}.device"
     lines: list[str] = []
     for kernel in kernels:
         for axis, split in kernel.divided.items():
             chosen, sizes[split] = part_lines(kernel, axis, sizes, scope)
             lines += chosen
-    for kernel, tensor in made:
+
+    def allocated(kernel: KernelSource) -> list[str]:
         if kernel.library is not None and kernel.library.allocates:
-            continue
-        size = shape_text(tensor, kernel.sizes, sizes)
-        place = f"{device}, dtype={COMPUTED[tensor.dtype].torch_text}"
-        lines.append(f"{called[tensor.name]} = torch.empty({size}, {place})")
-    for kernel in kernels:
+            return []
+        found: list[str] = []
+        for tensor in kernel.outputs:
+            size = shape_text(tensor, kernel.sizes, sizes)
+            place = f"{device}, dtype={COMPUTED[tensor.dtype].torch_text}"
+            found.append(f"{called[tensor.name]} = torch.empty({size}, {place})")
+        return found
+
+    dead = dead_after(kernels, {tensor.name for tensor in outputs})
+    first = next((at for at, names in enumerate(dead) if names), len(kernels))
+    lines += [line for kernel in kernels[: first + 1] for line in allocated(kernel)]
+    for number, kernel in enumerate(kernels):
+        if number and dead[number - 1]:
+            lines.append(f"del {', '.join(called[name] for name in dead[number - 1])}")
+        lines += allocated(kernel) if number > first else []
         if kernel.library is not None:
             lines.append(kernel.library.text(called))
             continue

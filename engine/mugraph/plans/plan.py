@@ -52,6 +52,7 @@ class RegionPlan:
     faster_for: for a region with a size in a range: the spans of that size, both ends included, in which the plan is
                 faster than the user's code. In the others the user's code runs. None where no size varies, or where
                 the plan is faster at every size
+    without:    optimisations of verified μGraphs that are left out (protocol/settings.py)
     """
 
     name: str
@@ -59,3 +60,4 @@ class RegionPlan:
     steps: tuple[KernelStep | PlainCalls, ...]
     mugraph: MuGraph
     faster_for: tuple[tuple[int, int], ...] | None = None
+    without: frozenset[str] = frozenset()

@@ -177,3 +177,31 @@ class OneOf(Values):
     def _words(self) -> str:
         *others, last = self.allowed
         return f"{', '.join(others)} or {last}"
+
+
+@dataclass(frozen=True)
+class SomeOf(Values):
+    """Any of the allowed values, in one text with commas between them."""
+
+    allowed: tuple[str, ...]
+
+    def read(self, given: object) -> str:
+        if not isinstance(given, str) or self.needed(given) is not None:
+            raise ValueError(f"must be {self._words}")
+        return given
+
+    def needed(self, value: object) -> str | None:
+        return None if isinstance(value, str) and chosen(value) <= {*self.allowed} else self._words
+
+    @property
+    def schema(self) -> Mapping[str, object]:
+        return {"type": "string"}
+
+    @property
+    def _words(self) -> str:
+        return f"some of {', '.join(self.allowed)}, with commas between them"
+
+
+def chosen(text: str) -> frozenset[str]:
+    """The values that a text of SomeOf names."""
+    return frozenset(part.strip() for part in text.split(",") if part.strip())

@@ -12,13 +12,16 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
-from mugraph.protocol.setting_kinds import CommandLine, Count, Flag, OneOf, Seconds, Setting, Target, Text
+from mugraph.protocol.setting_kinds import CommandLine, Count, Flag, OneOf, Seconds, Setting, SomeOf, Target, Text
 from mugraph.protocol.targets import DEVICES, EXAMPLE, NAMES
 
 MARKED = ", ".join(f"`{name}`" for name in DEVICES)
 SearchOn = Literal["save", "open", "demand"]
 CompareWith = Literal["both", "code", "best"]
 TunerName = Literal["walk", "mcfuser", "opevo", "random", "g-bfs", "n-a2c", "boosted"]
+Optimisation = Literal["layouts", "threads", "order", "memory"]
+"""Mirage's optimisations of a verified μGraph (§6): layouts of what kernels hand to one another, thread graphs, the
+order of a block graph's operators, and memory that tensors share."""
 LogLevel = Literal["error", "warning", "info", "debug"]
 Theme = Literal["light", "dark"]
 Tracing = Literal["off", "messages", "verbose"]
@@ -183,6 +186,18 @@ class EngineSettings:
             option=("--trials", "Kernels that are measured for one search unit at most."),
         ),
     ] = 40
+    without: Annotated[
+        str,
+        Setting(
+            "",
+            SomeOf(get_args(Optimisation)),
+            option=(
+                "--without",
+                "Optimisations of verified μGraphs to leave out, to see what they are worth:"
+                f" {_listed(get_args(Optimisation))}, or several with commas between them.",
+            ),
+        ),
+    ] = ""
     recorded: Annotated[
         bool,
         Setting("search.recorded", Flag(), "Use shapes that `mugraph record` has seen.", order=6, again=True),

@@ -181,12 +181,14 @@ class RegionJob:
         sources = {solution.kernel.name: solution.source for solution in solutions.values()}
         used = {unit: solution for unit, solution in solutions.items() if solution.pays}
         timer = self.timer
-        plan = planned(name, region, parts, used)
+        plan = planned(name, region, parts, used, self.options.left_out)
         if plan is not None:
             plan, sources = yield from overlapping(plan, sources, timer, early=self.options.overlap)
             timing, reason = yield from timer.timed(plan, sources, results)
             return of_plan(plan, timing, reason, sources, results, report)
-        plan = planned(name, region, parts, solutions)  # what was found, if anything, is still shown
+        plan = planned(
+            name, region, parts, solutions, self.options.left_out
+        )  # what was found, if anything, is still shown
         if plan is None:
             return without_kernels(region, results, report)
         timing = timer.alone(results) or timer.estimated(plan, results, use_all=True)
@@ -265,7 +267,7 @@ class RegionJob:
         found = [(id(one.unit), one.solution) for one in division.results if one.solution is not None]
         sources = {solution.kernel.name: solution.source for _, solution in found}
         used = {unit: solution for unit, solution in found if solution.pays}
-        return planned(self._name_of_plan(), division.region, division.parts, used), sources
+        return planned(self._name_of_plan(), division.region, division.parts, used, self.options.left_out), sources
 
     def _name_of_plan(self) -> str:
         self._plan_name = self._plan_name or self.names.unique(self.name)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from mugraph.events import Solution
 from mugraph.ir.calls import Call, operands
+from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.plans.kernel_graph import kernel_graph
 from mugraph.plans.plan import KernelStep, RegionPlan, joined
@@ -17,14 +19,29 @@ from mugraph.units.written_last import reading_usual, with_copies, written_by_ke
 Step = KernelStep | PlainCalls
 
 
-def planned(name: str, region: Region, parts: Sequence[Part], used: Mapping[int, Solution]) -> RegionPlan | None:
-    """used: id of a search unit -> its kernel. None where no part of the region has one."""
+def planned(
+    name: str,
+    region: Region,
+    parts: Sequence[Part],
+    used: Mapping[int, Solution],
+    without: frozenset[str] = frozenset(),
+) -> RegionPlan | None:
+    """used: id of a search unit -> its kernel; without: optimisations that are left out. None where no part of the
+    region has a kernel."""
     steps = steps_of(region, parts, used)
     if region.relaid is None:
         region = with_copies(region, [step.calls for step in steps if isinstance(step, PlainCalls)])
     if not any(isinstance(step, KernelStep) for step in steps):
         return None
-    return RegionPlan(name, asking(region, steps), steps, kernel_graph(name, region, steps))
+    if "threads" in without:
+        steps = tuple(_unfused(step) if isinstance(step, KernelStep) else step for step in steps)
+    return RegionPlan(name, asking(region, steps), steps, kernel_graph(name, region, steps), without=without)
+
+
+def _unfused(step: KernelStep) -> KernelStep:
+    """Each operator by itself."""
+    kernel, *then = (replace(one, threads=()) if isinstance(one, GraphKernel) else one for one in step.kernels)
+    return replace(step, kernel=kernel, then=tuple(then))
 
 
 def steps_of(region: Region, parts: Sequence[Part], used: Mapping[int, Solution]) -> tuple[Step, ...]:

@@ -3,7 +3,7 @@
     one_kernel       search: topologies of one kernel                      rooms: search, executors
     several_kernels  search: kernel graphs of several                      rooms: search, executors
     ranking          schedule, verify: the candidates, best first          rooms: search, verification
-    writing          lower: their kernels in Triton                        rooms: sizes, codegen
+    writing          lay out, lower: their kernels in Triton               rooms: optimizer, sizes, codegen
     lowering         run the recorded calls: is the program what they are? room:  verification
     testing          test: the best by estimate that is right, if it pays  rooms: verification, codegen, sizes
     or measuring     test and measure: the fastest that is right           rooms: tune, verification, sizes
@@ -136,7 +136,7 @@ def searched(
     table = SizeTable(program, tools.target, output_names(program))
     most = FLOAT_TRIED if not measured else MEASURED if bounds.trials <= TRIALS else bounds.trials
     with tools.on("code generation"):
-        kernels = written(ranked.candidates, table, place.name, most, measured=measured)
+        kernels = written(ranked.candidates, table, place.name, most, measured=measured, without=bounds.without)
     found = replace(found, kernels=kernels)
     if not kernels.variants:
         reason = f"no candidate can be written as a kernel: {_most_common(kernels.rejected)}"

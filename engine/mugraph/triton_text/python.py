@@ -75,6 +75,8 @@ _DECORATORS = frozenset({
 })  # fmt: skip
 """That change nothing of what a function computes, or whose changes are read where kernels are launched."""
 _CONSTANTS: Mapping[str, Value] = {"True": True, "False": False, "None": None}
+_DELETED = object()
+"""What a name stands for after `del`."""
 
 
 class Language(Protocol):
@@ -227,6 +229,9 @@ class Evaluator:
                 raise _Break
             case ast.Continue():
                 raise _Continue
+            case ast.Delete(targets):
+                for target in targets:
+                    self._delete(target, here, module)
             case ast.Pass() | ast.Import() | ast.ImportFrom():
                 pass
             case ast.Raise():
@@ -276,6 +281,12 @@ class Evaluator:
                 here[owner].kept[name] = value
             case _:
                 raise Unreadable(f"assignment to {ast.unparse(target)} is not read", self.line)
+
+    def _delete(self, target: ast.expr, here: dict[str, Value], module: Module) -> None:
+        if not isinstance(target, ast.Name):
+            raise Unreadable(f"del {ast.unparse(target)} is not read", self.line)
+        self._name(target.id, here, module)
+        here[target.id] = _DELETED
 
     def _truth(self, value: Value) -> bool:
         return bool(value) if is_host(value) else self._language.truth(value)
@@ -355,6 +366,8 @@ class Evaluator:
 
     def _name(self, name: str, here: Mapping[str, Value], module: Module) -> Value:
         if name in here:
+            if here[name] is _DELETED:
+                raise Unreadable(f"{name} is read after it is deleted", self.line)
             return here[name]
         if name in module.classes:
             return Class(module.classes[name], module)

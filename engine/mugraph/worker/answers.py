@@ -97,7 +97,8 @@ def wrong_setting(settings: EngineSettings) -> str | None:
     for one in declared(EngineSettings):
         value = getattr(settings, one.name)
         if (needed := one.setting.values.needed(value)) is not None:
-            return f"{one.setting.called} is {needed}, not {value:g}"
+            said = f"{value:g}" if isinstance(value, int | float) else repr(value)
+            return f"{one.setting.called or one.name} is {needed}, not {said}"
     return None
 
 

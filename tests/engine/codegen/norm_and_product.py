@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.search.schedules.splits import cuts
 
 Kernels = list[tuple[BlockGraph, Schedule]]
 LIBRARY = Schedule((), library=True)
@@ -50,3 +51,19 @@ def normed(m: int = 32, k: int = 64, n: int = 64) -> tuple[TensorProgram, Kernel
     )
     second = BlockGraph("normed_y", sizes, (h, w, y), ops)
     return program, [(first, Schedule((("m", 4),))), (second, LIBRARY)]
+
+
+def split_product(m: int = 32, k: int = 64, n: int = 64) -> tuple[TensorProgram, Kernels]:
+    """The same with the product split over the grid: three kernels, k whole in one and in parts in others."""
+    program, [first, (block, _)] = normed(m, k, n)
+    load, w, product, store = block.ops
+    part = replace(product, name="y_part")
+    total = Op("y", Kind.ACCUM, ("y_part",), product.axes, ("k",))
+    looped = replace(block, ops=(load, w, part, total, store), loops=(Loop("k"),))
+    (cut,) = cuts(looped)
+    one, two = cut.at(2)
+    return program, [
+        first,
+        (one, Schedule((("n", 32), ("m", 16), ("k_split", 1)), {"k_part": 16})),
+        (two, Schedule((("n", 32), ("m", 4)))),
+    ]

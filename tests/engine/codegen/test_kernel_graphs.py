@@ -8,21 +8,20 @@ from dataclasses import replace
 import pytest
 from mugraph.codegen.lower import lower_kernels
 from mugraph.edit.module.operator import operator_text
-from mugraph.ir.block import Loop, Schedule
+from mugraph.ir.block import Schedule
 from mugraph.ir.kernel import Rejected
-from mugraph.ir.ops import Kind, Op
+from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
 from mugraph.search.direct import as_block
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram
-from mugraph.search.schedules.splits import cuts
 from mugraph.verification.float_test import FloatTester
 from mugraph.verification.verifier import verify_schedules, verify_topologies
 from syrupy.assertion import SnapshotAssertion
 
 from tests.engine.codegen.goldens import PythonFile
-from tests.engine.codegen.norm_and_product import LIBRARY, Kernels, an_op, normed, tensor_of
+from tests.engine.codegen.norm_and_product import LIBRARY, an_op, normed, split_product, tensor_of
 
 
 @pytest.fixture(scope="module")
@@ -31,23 +30,7 @@ def tester() -> Iterator[FloatTester]:
         yield tester
 
 
-def generated(m: int = 32, k: int = 64, n: int = 64) -> tuple[TensorProgram, Kernels]:
-    """The same with the product split over the grid: three kernels, k whole in one and in parts in others."""
-    program, [first, (block, _)] = normed(m, k, n)
-    load, w, product, store = block.ops
-    part = replace(product, name="y_part")
-    total = Op("y", Kind.ACCUM, ("y_part",), product.axes, ("k",))
-    looped = replace(block, ops=(load, w, part, total, store), loops=(Loop("k"),))
-    (cut,) = cuts(looped)
-    one, two = cut.at(2)
-    return program, [
-        first,
-        (one, Schedule((("n", 32), ("m", 16), ("k_split", 1)), {"k_part": 16})),
-        (two, Schedule((("n", 32), ("m", 4)))),
-    ]
-
-
-CASES = {"library": normed, "split": generated}
+CASES = {"library": normed, "split": split_product}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -112,3 +112,16 @@ def test_a_view_may_lie_at_any_address(module, device) -> None:
         assert torch.equal(module._behind(x, y).reshape(-1), 2 * x + 5 + y[1:])
     assert device.ordinary == ["doubled_kernel", "added_kernel"]
     assert device.calls == []
+
+
+@pytest.mark.parametrize("name", ["chain", "mixed"])
+def test_what_is_not_there_at_once_shares_memory(name, module, device) -> None:
+    x, y = pair()
+    for _ in range(4):
+        device.native.clear()
+        assert torch.equal(getattr(module, f"_{name}")(x, y).reshape(-1), 8 * x + 10)
+    (_, first, ones, *_), (again, second, twos, *_), (_, third, rest, *_), (*_, out, _, _) = (
+        call[9] for call in device.native
+    )
+    assert [at - first for at in (ones, again, second, third, rest)] == [1024, 0, 512, 0, 1280]
+    assert twos == out

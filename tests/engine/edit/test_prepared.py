@@ -90,6 +90,21 @@ def test_what_kernels_alone_read_is_allocated_at_once(module, device) -> None:
     assert (second - first, third, at) == (256, first, x.data_ptr())
 
 
+@pytest.mark.parametrize("name", ["chain", "mixed"])
+def test_what_is_not_there_at_once_shares_memory(name, module, device) -> None:
+    x, y = pair()
+    for _ in range(3):
+        device.made.clear()
+        assert torch.equal(getattr(module, f"_{name}")(x, y).reshape(-1), 8 * x + 10)
+    assert device.made == [((1536,), (1,), torch.uint8), ((2, 4), (4, 1), torch.float32)]
+    (_, first, ones, *_), (again, second, twos, *_), (_, third, rest, *_), (*_, out, _, _) = (
+        call[7] for call in device.calls[-4:]
+    )
+    assert [at - first for at in (ones, again, second, third, rest)] == [1024, 0, 512, 0, 1280]
+    assert twos == out
+    assert len(device.ordinary) == 4
+
+
 @pytest.mark.parametrize("other", ["misaligned", "misaligned between", "device", "hook", "odd hook", "run", "own hook"])
 def test_what_is_other_than_it_was_is_launched_as_before(other, module, device, monkeypatch) -> None:
     right(module)

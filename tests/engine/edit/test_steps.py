@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from tests.support.driver import Device, Kernel, Places, device_of, kernel_module
 
@@ -68,12 +69,17 @@ def _turning_on_tensors(x: torch.Tensor, weight: torch.Tensor, table: torch.Tens
     '''Where kernels fit.'''
     y = _twice(x)
     value = torch.mm(y, weight).view(2, 2, 4)
+    del y
     first = value[:, 0]
     second = value[:, 1]
+    del value
     angle = table[:, 4:]
     total, difference = _turned(_laid_out(first, (8, 1)), _laid_out(second, (8, 1)), angle)
+    del first, second
     turned = difference.transpose(0, 1)
+    del difference
     other = torch.mul(turned, 3.0)
+    del turned
     joined = _joined(total, square)
     return joined, other
 
@@ -236,6 +242,28 @@ def views_made(module: ModuleType, region: str, monkeypatch: pytest.MonkeyPatch)
     getattr(module, f"_{region}_run")(*tensors)
     monkeypatch.undo()
     return seen
+
+
+def test_what_views_are_of_is_let_go_with_the_last_of_them(module, device, monkeypatch) -> None:
+    called(module, "turning")
+    made: list[StorageWeakRef] = []
+    gone: list[bool] = []
+    product, times = torch.mm, torch.mul
+
+    def noted(*given: torch.Tensor, **named: torch.Tensor) -> torch.Tensor:
+        result = product(*given, **named)
+        made.append(StorageWeakRef(result.untyped_storage()))
+        return result
+
+    def asked(*given: Any) -> torch.Tensor:
+        gone.extend(one.expired() for one in made)
+        return times(*given)
+
+    monkeypatch.setattr(torch, "mm", noted)
+    monkeypatch.setattr(torch, "mul", asked)
+    assert is_anew(module, "turning")
+    module._turning_run(*given("turning"))
+    assert gone == [True]
 
 
 @pytest.mark.parametrize(

@@ -14,16 +14,17 @@ class _Between(_Straight):
         called = f"_ordinary({', '.join(self.parameters)})"
         held = {"_ordinary": self.held["_ordinary"], "_empty": _empty_on_gpu}
         held |= {name: thing for name, thing in self.held.items() if name.startswith("_type")}
-        for part in self.text.body:
+        for part in self.body:
             if self._kernel(part) is not None:
                 waiting.append(next(launches))
                 continue
-            if waiting:
+            own = self._lines(part)
+            if waiting and own:
                 name = f"_launch_{len(held)}"
                 held[name], names = self._together(waiting)
                 lines += [f"if not {name}({', '.join(names)}):", f"    return {called}"]
                 waiting = []
-            lines += self._lines(part)
+            lines += own
         assert not waiting
         first = [line for line in self._scratch() if line.startswith("_scratch = ")]
         return _written(self.name, [*self.parameters], held, [*first, *lines], self.kernels)
@@ -33,9 +34,10 @@ class _Between(_Straight):
         of: dict[str, tuple[int, int]] = {}
         given: list[str] = []
         for name in dict.fromkeys(name for *_, names in launches for name in names):
-            tensor = "_scratch" if name in self.offsets else name
+            where, offset = self.offsets.get(name, (name, 0))
+            tensor = where or "_scratch"
             given += [tensor] if tensor not in given else []
-            of[name] = given.index(tensor), self.offsets.get(name, 0)
+            of[name] = given.index(tensor), offset
         ways = [1 if name == "_scratch" or name in self.even else 2 for name in given]
         return self._in_c(lambda *_: False, [], False, ways, (None,) * len(given), launches, of, ()), given
 '''

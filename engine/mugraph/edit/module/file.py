@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from mugraph.codegen.launcher import without_deletions
+from mugraph.codegen.scratch_places import scratch_places
 from mugraph.edit.module.carried import EVIDENCE, carried_text, sealed
 from mugraph.edit.module.entry import entry_names, on_tensors
 from mugraph.edit.module.evidence import Speed, evidence
@@ -94,6 +96,14 @@ def module_text(
     plans = [with_looked_up(plan, source) for plan in plans]
     names = _module_names() | _global_names(plans, used)
     laid = laid_results(plans, kernels)
+    shared = {
+        step.kernel.name
+        for plan in plans
+        if "memory" not in plan.without
+        for step in plan.steps
+        if isinstance(step, KernelStep)
+    }
+    places = {name: scratch_places(kernel) for name, kernel in kernels.items() if name in shared}
     paths = {plan.name: paths_of(plan, classes) for plan in plans}
     wrappers = [wrapper(plan, kernels, names, classes, paths[plan.name], laid) for plan in plans]
     capability = figures_of(target or TARGETS["cpu"]).capability
@@ -105,8 +115,10 @@ def module_text(
             if isinstance(step, KernelStep) and step.kernel.name not in written:
                 written.add(step.kernel.name)
                 kernel = kernels[step.kernel.name]
-                sections += [kernel.jit.strip(), kernel.launcher.strip()]
-                operators.append(operator_text(kernel, operator_name(kernel, original_path), laid[kernel.name]))
+                launcher = kernel.launcher if kernel.name in shared else without_deletions(kernel.launcher)
+                sections += [kernel.jit.strip(), launcher.strip()]
+                name = operator_name(kernel, original_path)
+                operators.append(operator_text(kernel, name, laid[kernel.name], places.get(kernel.name)))
         sections.append(wrapped.text)
     sections += [_cases(plans), tables(plans, original_path.name, capability, edited, classes, paths)]
     if record is not None:

@@ -163,11 +163,18 @@ _usual_run = _usual(triton.JITFunction) if _TRITON else None
 
 
 def _operator(
-    name: str, launch: str, made: Callable[..., Any], results: int = 1, laid: tuple[Any, ...] = ()
+    name: str,
+    launch: str,
+    made: Callable[..., Any],
+    results: int = 1,
+    laid: tuple[Any, ...] = (),
+    scratch: dict[str, tuple[str, int]] | None = None,
 ) -> Callable[..., Any]:
     """What regions call: the function `launch` at once, prepared from its second call on, or, where something traces,
     the operator `name` of PyTorch's that does the same. made: its results without their numbers; laid: of each the
-    shape and strides that the program has it with, where they are others than it is stored with"""
+    shape and strides that the program has it with, where they are others than it is stored with; scratch: where tensors
+    lie that kernels hand to one another, where some share memory"""
+    _scratch_places[launch] = scratch or {}
     code = _codes[launch] = _names[launch].__code__
     for used in code.co_names:
         if _TRITON and isinstance(_names.get(used), triton.JITFunction):

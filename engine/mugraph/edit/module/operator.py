@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mugraph.codegen.dynamic import shape_text, size_lines
+from mugraph.codegen.scratch_places import Places
 from mugraph.edit.module.laid import Laid
 from mugraph.ir.dtypes import ELEMENTS
 from mugraph.ir.kernel import KernelSource, Rejected
@@ -51,9 +52,12 @@ def parameters_of(kernel: KernelSource) -> tuple[str, ...]:
     return tuple(scope.unique(tensor.name) for tensor in kernel.inputs)
 
 
-def operator_text(kernel: KernelSource, operator: str, laid: Sequence[Laid | None] = ()) -> str:
+def operator_text(
+    kernel: KernelSource, operator: str, laid: Sequence[Laid | None] = (), places: Places | None = None
+) -> str:
     """`_<name>`, which regions call, made of the kernel's launcher and what the operator (called `operator` in
-    PyTorch's registry) returns where something traces it. laid: how its results lie (laid.py)"""
+    PyTorch's registry) returns where something traces it. laid: how its results lie (laid.py); places: what its kernels
+    hand to one another (codegen/scratch_places.py)"""
     parameters = parameters_of(kernel)
     called = dict(zip((tensor.name for tensor in kernel.inputs), parameters, strict=True))
     read, sizes = size_lines(kernel.inputs, called, kernel.sizes, kernel.least, Scope({*RESERVED, *parameters}))
@@ -73,5 +77,6 @@ def operator_text(kernel: KernelSource, operator: str, laid: Sequence[Laid | Non
         lines, made = [], f"lambda {', '.join(parameters)}: {made}"
     results = [f"results={len(empties)}"] if len(empties) > 1 else []
     results += [f"laid={tuple_text(laid)}"] if any(laid) else []
+    results += [f"scratch={places}"] if places else []
     given = [f'"{operator}"', f'"launch_{kernel.name}"', made, *results]
     return "\n".join([*lines, *call(f"_{kernel.name} = ", "_operator", given, width=110)])

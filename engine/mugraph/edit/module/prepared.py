@@ -13,6 +13,9 @@ _SCRATCH = 256
 _KEPT = 2**20
 """Scratch of at most so many bytes is kept from one call to the next."""
 _codes: dict[str, CodeType] = {}
+_scratch_places: dict[str, dict[str, tuple[str, int]]] = {}
+"""Of functions that launch kernels: in which tensor each scratch tensor lies, "" being one that is made for all, and
+how many bytes behind where that begins. Those share memory that are not there at the same time."""
 _texts: dict[str, ast.FunctionDef] = {}
 _as_compiled: dict[str, CodeType] = {}
 
@@ -68,16 +71,17 @@ class _Straight:
     ) -> None:
         self.name, self.device, self.text, self.may_be_odd = name, device, _text_of(name), may_be_odd
         self.parameters = [one.arg for one in self.text.args.args]
+        self.body = sorted(self.text.body, key=lambda part: self._made(part) is None)  # memory first
         self.held: dict[str, Any] = dict(
             _launch=_launch_at, _empty=_empty_on_gpu, _at=_address, _here=_current_device, _stream_of=_current_stream,
             _ordinary=ordinary, _hooks=triton.knobs.runtime, _usual=_usual_run,
         )
         self.known: dict[str, str] = {}
-        self.made = {part.targets[0].id: made for part in self.text.body if (made := self._made(part)) is not None}
+        self.made = {part.targets[0].id: made for part in self.body if (made := self._made(part)) is not None}
         self.lies = {one: (shape, torch.empty(shape, device="meta").stride()) for one, (shape, _) in self.made.items()}
         self.kernels: list[_Learned] = []
         self.launches: list[tuple[int, tuple[int, int, int], int, int, bool, list[str]]] = []
-        self.offsets: dict[str, int] = {}
+        self.offsets: dict[str, tuple[str, int]] = {}  # in which tensor, "" being scratch, and where
         self.even: set[str] = set()
         nodes = [node for node in ast.walk(self.text) if isinstance(node, ast.Name)]
         assert not any(name.startswith("_") for name in (*self.parameters, *(node.id for node in nodes)))
@@ -99,7 +103,7 @@ class _Straight:
 
     def function(self) -> Callable[..., Any]:
         self.known.update({name: f"_at_{name}" for name in self.read})
-        lines = [*self._scratch(), *(line for part in self.text.body for line in self._lines(part))]
+        lines = [*self._scratch(), *(line for part in self.body for line in self._lines(part))]
         assert self.kernels
         lines = [*self._first(), *(f"    {line}" for line in lines)]
         return _written(self.name, self.parameters, self.held, [line[4:] for line in lines], self.kernels)
@@ -111,20 +115,21 @@ class _Straight:
         given = given or _Given({one: (at, 0) for at, one in enumerate(every)}, (None,) * len(every))
         names = self._returned()
         rest = [part for part in self.text.body[:-1] if self._made(part) is None and self._kernel(part) is None]
+        rest = [part for part in rest if not isinstance(part, ast.Delete)]
         simple = all(isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) for part in rest)
         outputs = [name for name in self.made if name not in self.scratch]
         if not simple or not all(isinstance(one, ast.Name) and one.id in outputs for one in names):
             return None
         made = [(*self.lies[name], self.made[name][1]) for name in outputs]
-        made += [((self.end,), (1,), torch.uint8)] if self.scratch else []
-        of = {**given.places, **{name: (len(given.lies) + at, 0) for at, name in enumerate(outputs)}}
-        of |= {name: (len(given.lies) + len(outputs), offset) for name, offset in self.offsets.items()}
+        made += [((self.end,), (1,), torch.uint8)] if self.end else []
+        of = {**given.places, **{name: (len(given.lies) + at, 0) for at, name in enumerate([*outputs, ""])}}
+        of |= {name: (of[where][0], offset) for name, (where, offset) in self.offsets.items()}
         ways = [0] * len(given.lies)
         for name in self.read:
             at, offset = given.places[name]
             assert name not in self.even or not offset & 15
             ways[at] = 1 if name in self.even or ways[at] == 1 else 2
-        again, results = bool(self.scratch) and self.end <= _KEPT, tuple(outputs.index(one.id) for one in names)
+        again, results = 0 < self.end <= _KEPT, tuple(outputs.index(one.id) for one in names)
         return self._in_c(self.held["_ordinary"], made, again, ways, given.lies, self.launches, of, results)
 
     def _in_c(
@@ -157,20 +162,28 @@ class _Straight:
         return [*addresses, *tried, *last]
 
     def _scratch(self) -> list[str]:
-        """Lines that make all scratch at once."""
-        end = 0
+        """Lines that make all scratch at once, each tensor where it was planned to be; else one after the other."""
+        planned = _scratch_places.get(self.name, {})
+        is_planned = planned.keys() == {*self.scratch}
+        self.end = 0
         for name in self.scratch:
             shape, dtype = self.made[name]
-            self.known[name], self.offsets[name] = f"_scratch_at + {end}", end
-            end += -(-functools.reduce(mul, shape, dtype.itemsize) // _SCRATCH) * _SCRATCH
-        self.end = end
-        made = f"_scratch = _empty(({end},), (1,), {self._hold('_type', torch.uint8)})" if self.scratch else ""
-        return [made, "_scratch_at = _at(_scratch)"] if made else []
+            where, offset = self.offsets[name] = planned[name] if is_planned else ("", self.end)
+            self.known[name] = f"{f'_at({where})' if where else '_scratch_at'} + {offset}"
+            end = offset + -(-functools.reduce(mul, shape, dtype.itemsize) // _SCRATCH) * _SCRATCH
+            self.end = self.end if where else max(self.end, end)
+        if not self.end:
+            return []
+        made = f"_scratch = _empty(({self.end},), (1,), {self._hold('_type', torch.uint8)})"
+        return [made, "_scratch_at = _at(_scratch)"]
 
     def _lines(self, part: ast.stmt) -> list[str]:
         match part:
             case ast.Expr(ast.Constant()):
                 return []
+            case ast.Delete(targets):
+                named = [one.id for one in targets if one.id not in self.made]
+                return [f"del {', '.join(named)}"] if named else []
             case ast.Assign([ast.Name(name)]) if name in self.made:
                 if name in self.scratch:
                     return []

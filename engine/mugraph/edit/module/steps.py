@@ -40,15 +40,15 @@ class _Steps:
     """The function `name`, which is run once on tensors of this device and written anew meanwhile. once: names that are
     bound once; read: those that others than launches and views read; dropped: lines that make views which launches
     alone read; parts: those views, and which tensor each is a part of; views: the lines that would make them; space:
-    what names stand for while it is run; at: of these what is no such view; lies: of what PyTorch computes, shape and
-    strides"""
+    what names stand for while it is run; at: of these what is no such view; gone: deleted so far; lies: of what
+    PyTorch computes, shape and strides"""
 
     def __init__(self, name: str, device: int) -> None:
         self.name, self.device, self.text = name, device, _text_of(name)
         self.parameters = [one.arg for one in self.text.args.args]
         said, *self.body = self.text.body
         assert isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant)
-        assert all([isinstance(one, (ast.Assign, ast.Expr)) for one in self.body[:-1]])
+        assert all([isinstance(one, (ast.Assign, ast.Delete, ast.Expr)) for one in self.body[:-1]])
         assert _alike(_as_compiled[name], _names[name].__code__)  # it was not written anew since then
         self.held: dict[str, Any] = {"_as_written": _names[name], "_place": _place_of}
         self.held.update(_asks=_compiling, _modes=_dispatch_modes)
@@ -59,6 +59,7 @@ class _Steps:
         self.read: set[str] = set()
         self.parts: dict[str, str] = {}
         self.views: dict[str, list[ast.Assign]] = {}
+        self.gone: set[str] = set()
         self.lies: dict[str, Any] = {}
         self.space: dict[str, Any] = {}
         self.at: dict[str, torch.Tensor] = {}
@@ -110,6 +111,8 @@ class _Steps:
         return returned, None if trouble else self._function(lines)
 
     def _do(self, part: ast.stmt) -> Any:
+        if isinstance(part, ast.Delete):
+            return None
         if isinstance(part, ast.Return):
             return eval(compile(ast.Expression(part.value), self.name, "eval"), _names, self.space)
         exec(compile(ast.Module([part], []), self.name, "exec"), _names, self.space)
@@ -123,8 +126,19 @@ class _Steps:
                 if type(tensor) in _PLAIN:
                     self.lies[node.id] = tuple(tensor.shape), tensor.stride()
 
+    def _deleted(self, part: ast.Delete) -> list[str]:
+        """A tensor is deleted when all views are that are told by it and an offset."""
+        names = [one.id for one in part.targets]
+        self.gone |= {*names}
+        whole = dict.fromkeys(self.parts.get(name, name) for name in names)
+        held = {base for name, base in self.parts.items() if name not in self.gone}
+        last = [one for one in whole if one in self.gone - held]
+        return [f"del {', '.join(last)}"] if last else []
+
     def _line(self, part: ast.stmt, returned: Any) -> list[str]:
         """What stands for a line, which has just been run."""
+        if isinstance(part, ast.Delete):
+            return self._deleted(part)
         if id(part) in self.dropped:
             base = _viewed(part)[0].id
             for node in ast.walk(part.targets[0]):

@@ -10,6 +10,7 @@ from math import prod
 from mugraph.codegen.dynamic import read_by_shape
 from mugraph.codegen.statements import statements
 from mugraph.edit.module.entry import entry_text, is_alone, on_tensors, tensors_fit
+from mugraph.edit.module.freed import of_inputs, with_deletions
 from mugraph.edit.module.laid import Laid, laid_as, order_of
 from mugraph.edit.module.masks import masks_of, triangle_text
 from mugraph.edit.module.operator import call, function, returns, torch_type
@@ -241,6 +242,8 @@ def _replacement(
     if lacking := [out.expression or "the result" for out in region.live_outs if out.value not in known]:
         raise Rejected(f"no step of {plan.name} computes {', '.join(lacking)}")
     lines = _returning([*said, *sizes.read(lines)], _outputs(region, names))
+    if "memory" not in plan.without:
+        lines = with_deletions(lines, {names[value] for value in of_inputs(region, plan.steps)} | {*parameters})
     text = function(on_tensors(plan), parameters, returns(len(region.live_outs)), lines, sizes.parameters)
     return f"@torch.jit.unused\n{text}" if is_alone(plan) else text
 
