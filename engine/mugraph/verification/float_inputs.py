@@ -78,7 +78,7 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
     numbers = meant(program)
     state = generator.get_state()
     positive = {home[name] for name in _below_positive(program)}
-    signs = (False, True) if positive else (False,)
+    signs = (False, True) if any(op.kind.opaque and op.kind.opaque.is_positive for op in program.ops) else (False,)
     # Logits of which a row sees none have no softmax, unless the program says what it is then.
     ways = (False, True) if any(op.kind.hides for op in program.ops) else (False,)
     attempts = list(product(_attempts(scenario), signs, ways))
@@ -110,6 +110,10 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
             if number == len(signs) * len(ways) and large and drawn_so(headroom, *attempts[-1]) is None:
                 break
             if (found := drawn_so(headroom, *attempt)) is not None:
+                return found
+    if positive and len(signs) == 1:  # below a root alone: of most, as of a sum of squares, the argument is positive
+        for headroom, (attempt, _, mixed) in product(_HEADROOM, attempts):
+            if (found := drawn_so(headroom, attempt, True, mixed)) is not None:
                 return found
     return None
 
