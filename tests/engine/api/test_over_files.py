@@ -104,7 +104,7 @@ def test_what_takes_no_time_is_left_out_and_said(model: torch.nn.Module):
         fast = mugraph.optimize(model, torch.randn(16, 64), budget=2, file_budget=20)
     assert [Path(one.path).name for one in fast.results] == ["lent_whole.py", "lent_parts.py"]
     [said] = fast.left_out
-    assert "lent_small.py was not searched: its code takes 0." in said
+    assert "lent_small.py was not searched: its code takes " in said
     assert said in fast.report()
     assert "Part.forward" in fast.report()
     assert repr(fast).startswith("<mugraph.Optimized Whole: ")
