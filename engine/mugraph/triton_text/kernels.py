@@ -16,8 +16,9 @@ from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed, permute
 from mugraph.triton_text.handles import BlockPointer, Method, Nothing, PointerKind, Range
 from mugraph.triton_text.hosts import host_builtin, host_math, number_of
 from mugraph.triton_text.ints import REACH, Bools, Ints, every, number, total
+from mugraph.triton_text.language import is_host
 from mugraph.triton_text.memory import Memory
-from mugraph.triton_text.python import Evaluator, is_host
+from mugraph.triton_text.python import Evaluator
 from mugraph.triton_text.reals import FINITE, NAN, Real, Reals
 from mugraph.triton_text.refusals import Diverges, Unreadable, Wrong
 from mugraph.triton_text.running import Launch, block_ids

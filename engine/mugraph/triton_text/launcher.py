@@ -18,8 +18,9 @@ from mugraph.triton_text.handles import PointerKind, Range
 from mugraph.triton_text.hosts import host_builtin, host_math, number_of
 from mugraph.triton_text.ints import number
 from mugraph.triton_text.kernels import Run
+from mugraph.triton_text.language import is_host
 from mugraph.triton_text.memory import Memory
-from mugraph.triton_text.python import Evaluator, is_host
+from mugraph.triton_text.python import Evaluator
 from mugraph.triton_text.reals import Reals
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.running import Launch, World

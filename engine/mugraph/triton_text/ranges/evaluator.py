@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mugraph.triton_text.python import Evaluator, Language, is_host
+from mugraph.triton_text.language import Language, is_host
+from mugraph.triton_text.python import Evaluator
 from mugraph.triton_text.ranges.values import Bools
 from mugraph.triton_text.refusals import Unreadable
 from mugraph.triton_text.source import Module

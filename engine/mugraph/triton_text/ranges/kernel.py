@@ -10,7 +10,7 @@ from typing import Any
 from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed
 from mugraph.triton_text.handles import Method, Nothing, PointerKind, Range
 from mugraph.triton_text.hosts import host_builtin
-from mugraph.triton_text.python import is_host
+from mugraph.triton_text.language import is_host
 from mugraph.triton_text.ranges.accesses import Access, Choice, Launch, Place
 from mugraph.triton_text.ranges.atoms import Atoms
 from mugraph.triton_text.ranges.evaluator import Passes, RangesEvaluator

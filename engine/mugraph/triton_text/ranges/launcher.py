@@ -9,8 +9,9 @@ from typing import Any
 
 from mugraph.ir.tensors import Tensor
 from mugraph.triton_text.hosts import host_builtin
+from mugraph.triton_text.language import is_host
 from mugraph.triton_text.launcher import OPTIONS, TYPES
-from mugraph.triton_text.python import Evaluator, is_host
+from mugraph.triton_text.python import Evaluator
 from mugraph.triton_text.ranges.accesses import Launch
 from mugraph.triton_text.ranges.atoms import Atoms
 from mugraph.triton_text.ranges.formulas import FALSE, TRUE, Formula, opposite
