@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -168,3 +169,12 @@ def pair() -> tuple[torch.Tensor, torch.Tensor]:
 def right(module: ModuleType) -> None:
     x, y = pair()
     assert torch.equal(module._both(x, y).reshape(-1), 2 * x + 5 + 3)
+
+
+def shares_as_planned(first: Sequence[int], second: Sequence[int], third: Sequence[int], last: Sequence[int]) -> None:
+    """Of the four launches of a chain, what the driver is told of tensors: they lie as `PLACES` says."""
+    _, start, ones, *_ = first
+    again, between, twos, *_ = second
+    _, other, rest, *_ = third
+    assert [at - start for at in (ones, again, between, other, rest)] == [1024, 0, 512, 0, 1280]
+    assert twos == last[3]

@@ -26,6 +26,7 @@ from mugraph.options import Options
 from mugraph.pipeline import run
 from mugraph.plans.plan import RegionPlan
 from mugraph.research.chains import PROGRAMS
+from mugraph.research.on_device import OnDevice
 from mugraph.solve.ahead import kernels_of_module
 from mugraph.solve.overlapping import early_sources
 from mugraph.store import Store
@@ -53,11 +54,7 @@ class Row(msgspec.Struct):
     same: dict[str, bool]
 
 
-class Found(msgspec.Struct):
-    device: str
-    versions: Mapping[str, str]
-    device_method: str
-    called_method: str
+class Found(OnDevice, kw_only=True):
     rows: list[Row]
 
 
@@ -172,7 +169,7 @@ def main(arguments: Sequence[str]) -> int:
             except ValueError as error:
                 print(error, file=sys.stderr)
         hello = measurer.hello()
-    found = Found(hello.device, hello.versions, METHOD, CALLED, rows)
+    found = Found(device=hello.device, versions=hello.versions, device_method=METHOD, called_method=CALLED, rows=rows)
     print(f"{found.device}, {', '.join(f'{name} {version}' for name, version in found.versions.items())}; microseconds")
     print(table(rows))
     if given.json is not None:

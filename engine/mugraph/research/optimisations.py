@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
@@ -29,6 +29,7 @@ from mugraph.pipeline import run, working
 from mugraph.plans.plan import RegionPlan
 from mugraph.protocol.settings import Optimisation
 from mugraph.research.held_memory import MIB, held_by_kernels
+from mugraph.research.on_device import OnDevice
 from mugraph.solve.ahead import kernels_of_module
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
@@ -62,14 +63,10 @@ class Row(msgspec.Struct):
     same_kernels: bool
 
 
-class Found(msgspec.Struct):
-    """device: that was measured, or that the estimates are for"""
+class Found(OnDevice, kw_only=True):
+    """measured: whether the device was; else estimates are for it"""
 
-    device: str
     measured: bool
-    versions: Mapping[str, str]
-    device_method: str
-    called_method: str
     rows: list[Row]
 
 
@@ -213,7 +210,14 @@ def main(arguments: Sequence[str]) -> int:
     if not rows:
         return 1
     device = hello.device if hello is not None else target.name
-    found = Found(device, measured, hello.versions if hello is not None else versions(), METHOD, CALLED, rows)
+    found = Found(
+        device=device,
+        measured=measured,
+        versions=hello.versions if hello is not None else versions(),
+        device_method=METHOD,
+        called_method=CALLED,
+        rows=rows,
+    )
     print(f"measured on {device}" if measured else f"no GPU is used: times are estimates for {device}")
     print(table(rows))
     if given.json is not None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.support.both import KERNELS, TAKEN, both_module, floats, pair, right
+from tests.support.both import KERNELS, TAKEN, both_module, floats, pair, right, shares_as_planned
 from tests.support.driver import Device, device_of
 
 
@@ -120,8 +120,4 @@ def test_what_is_not_there_at_once_shares_memory(name, module, device) -> None:
     for _ in range(4):
         device.native.clear()
         assert torch.equal(getattr(module, f"_{name}")(x, y).reshape(-1), 8 * x + 10)
-    (_, first, ones, *_), (again, second, twos, *_), (_, third, rest, *_), (*_, out, _, _) = (
-        call[9] for call in device.native
-    )
-    assert [at - first for at in (ones, again, second, third, rest)] == [1024, 0, 512, 0, 1280]
-    assert twos == out
+    shares_as_planned(*(call[9] for call in device.native))
