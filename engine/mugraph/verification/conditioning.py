@@ -45,6 +45,8 @@ _FEW_BITS = 3
 _DRAWS, _LEAST_DRAWS = 64, 8
 _ELEMENTS = 1 << 20
 """Of the largest value, of all draws: of large ones fewer draws say as much."""
+_TINY = 2.0**-970
+"""Of float64: numbers that are a part of it by 2^-52 are no less exact."""
 _LEFT = 1 / 16
 """Of numbers that cancel."""
 
@@ -65,7 +67,9 @@ class RoundedArithmetic(FloatArithmetic):
         return nearest(a * b, self._results)
 
     def div(self, a: Reals, b: Reals) -> Reals:
-        return nearest(a / b, self._results)
+        """No number where the divisor is too small: what a softmax without a maximum divides by, of logits of -10000.
+        What was added up for both has lost its digits there, to float64 and not to the narrower type."""
+        return np.where(np.abs(b) < _TINY, np.nan, nearest(a / b, self._results))
 
     def sqrt(self, a: Reals) -> Reals:
         return nearest(np.sqrt(a), self._results)

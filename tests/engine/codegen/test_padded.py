@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import torch
 import torch.nn.functional as F
 from mugraph.codegen.lower import lower_kernels
 from mugraph.search import Limits, schedules, topologies
 from mugraph.targets import TARGETS
-from mugraph.verification.conditioning import verified
+from mugraph.verification.conditioning import loses_digits, verified
+from mugraph.verification.verifier import verify_topology
 
 from tests.engine.ops.harness import lower_region, randn, record
 
@@ -52,6 +54,14 @@ CASES: dict[str, tuple[Made, dict[str, torch.Tensor]]] = {
     "by_thousands": (by_thousands, {"q": Q, "k": K, "v": V, "mask": SEEN.float()}),
     "of_nothing": (by_thousands, {"q": Q, "k": K, "v": V, "mask": torch.zeros(2, 32)}),
 }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_logits_of_thousands_lose_no_digits(name: str) -> None:
+    """Whatever is drawn: exponentials of all of a row may be too small for float64, which is no loss of the graph's."""
+    program = lower_region(record(*CASES[name])).program
+    block = next(one.block for one in topologies(program, Limits(12)) if verify_topology(program, one.block).passed)
+    assert [why for seed in range(60) if (why := loses_digits(program, [block], seed))] == []
 
 
 def test_rows_of_which_all_is_hidden(tmp_path: Path) -> None:
