@@ -20,6 +20,9 @@ from mugraph.verification.ordered import OrderedArithmetic, with_reals
 from mugraph.verification.shown import TIMES, Shown, is_all_shown
 
 _DRAWS = 8
+_DRAWS_TO_SHOW = 3
+"""Of all seeds, until every maximum was each of its values: in a tile of one row of four, a place wins in none of 32
+seeds once in 2,500 draws."""
 
 Functions = frozenset[str]
 """Functions that a test computes by their forms (ops/functions/through_exp.py) or by signs
@@ -69,7 +72,7 @@ def compare(
         return one, other
 
     if ORDER in by_form:
-        for _ in range(_DRAWS if once else 1):
+        for _ in range(_DRAWS if once else _DRAWS_TO_SHOW):
             rejected = _compare(program, ordered, with_q, rng, repetitions, by_form, signed, draw)
             if rejected is not None or is_all_shown(runs, 1 if once else TIMES):
                 return rejected

@@ -80,7 +80,7 @@ class Writer(Builder):
         return self._axes[value]
 
 
-def verdict(one: Write, other: Write) -> Verdict:
+def verdict(one: Write, other: Write, seed: int | None = None) -> Verdict:
     """Is the graph of `other` the program of `one`?"""
     p, b = Writer(), Writer()
     value = one(p)
@@ -88,7 +88,7 @@ def verdict(one: Write, other: Write) -> Verdict:
     program = TensorProgram("one", SIZES, INPUTS, tuple(p.ops), {value: out})
     b.store(other(b), out)
     tensors: tuple[Tensor, ...] = (*INPUTS, out)
-    return verify_topology(program, BlockGraph("other", SIZES, tensors, tuple(b.ops), ()))
+    return verify_topology(program, BlockGraph("other", SIZES, tensors, tuple(b.ops), ()), seed)
 
 
 def positive(w: Writer) -> str:
@@ -291,6 +291,12 @@ def test_equal(name: str) -> None:
     one, other = EQUAL[name]
     for found in (verdict(one, other), verdict(other, one)):
         assert found.passed, found.reason
+
+
+def test_a_maximum_that_no_draw_of_all_seeds_shows_is_drawn_again() -> None:
+    """With this seed the second place is the largest of a tile's only row in none of the first 32 seeds."""
+    found = verdict(*EQUAL["the largest of a shifted row"], seed=242991952826292)
+    assert found.passed, found.reason
 
 
 @pytest.mark.parametrize("name", FEWER_ROOTS)
