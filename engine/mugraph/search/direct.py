@@ -14,7 +14,7 @@ from dataclasses import replace
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.search.topologies.frame import check
+from mugraph.search.topologies.frame import check_operators
 from mugraph.search.topologies.limits import Found, Stats
 
 
@@ -26,7 +26,7 @@ class DirectSearch:
     """As mugraph.search.run.Search, of a program with any outputs. Raises NotSearchable."""
 
     def __init__(self, program: TensorProgram) -> None:
-        check(program)
+        check_operators(program)
         self.program = program
         self._count = 0
         self._began = time.monotonic()

@@ -7,6 +7,9 @@ may then compute them together, and read or compute what they share once.
 Two units are joined if the estimate says that this saves enough of their time to be worth a search. The search then
 compares one kernel for all values with every other division of the values among kernels. The units as they were are
 kept for the case that it finds nothing.
+
+Chains of element-wise operators are cut from what is left then (chains.py), and joined with one another, where their
+results have as many elements: a step of an optimiser, the gradients of a gate. One pass over memory computes all.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import prod
 
 from mugraph.ir.calls import is_inplace, operands
 from mugraph.ir.memory_order import is_dense
@@ -25,7 +29,8 @@ from mugraph.units.chains import with_chains
 from mugraph.units.fusion import fits, joins_well, kernel_us
 from mugraph.units.growing import identifier_of
 from mugraph.units.lower import Lowered, NotLowerable, lower
-from mugraph.units.part_views import read_by
+from mugraph.units.order import search_unit
+from mugraph.units.part_views import PartViews, read_by
 from mugraph.units.region_graph import RegionGraph
 from mugraph.units.search_units import single_units
 from mugraph.units.shared_axes import with_shared_axes
@@ -51,7 +56,20 @@ def units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[Par
     ordered = any(is_inplace(call) and i not in barrier for i, call in enumerate(region.calls))
     if not ordered and any(isinstance(unit, SearchUnit) for unit in cut):
         cut = _Joiner(region, cut, refused).joined()
-    return with_chains(region, cut, refused)
+    cut = with_chains(region, cut, refused)
+    if not ordered and any(map(_is_chain, cut)):
+        views = {
+            value: info for unit in cut if isinstance(unit, SearchUnit) for value, info in unit.view_values.items()
+        }
+        cut = _ChainJoiner(replace(region, values={**region.values, **views}), cut, refused).joined()
+    return cut
+
+
+def _is_chain(unit: Part) -> bool:
+    """Element-wise; a copy to another order in memory is none: it stays with the call that it is made for."""
+    if not isinstance(unit, SearchUnit) or unit.program.is_copy:
+        return False
+    return not any(op.kind.reduces or op.kind.scans for op in unit.program.ops)
 
 
 @dataclass(eq=False)
@@ -81,6 +99,7 @@ class _Joiner:
         self._names = value_names(region)
         self._segment = RegionGraph(region).segment
         self._returned = {live.value for live in region.live_outs}
+        self._views = PartViews(region)
         self._items = [item for unit in cut for item in self._items_of(unit)]
         self._tried: dict[frozenset[int], _Item | None] = {}
 
@@ -191,12 +210,8 @@ class _Joiner:
             return None
         parts = (*one.own, *other.own)
         apart = tuple(item.unit for item in in_order(parts))
-        made = tuple(self._region.calls[i] for i in sorted(calls))
-        unit = SearchUnit(
-            lowered.program, lowered.inputs, lowered.outputs, made, lowered.origins, apart, laid=lowered.laid
-        )
-        unit = replace(unit, values=unit.known(self._region.values))
-        reads = frozenset(lowered.inputs.values())
+        unit = replace(search_unit(self._region, calls, lowered, self._views), apart=apart)
+        reads = read_by(unit)
         return _Item(unit, calls, reads, tuple(outputs), self._us({*reads, *outputs}, lowered.program), parts)
 
     def _lowered(self, calls: frozenset[int], outputs: Sequence[int]) -> Lowered | None:
@@ -214,8 +229,6 @@ class _Joiner:
                 as_they_lie=True,
             )
         except NotLowerable:
-            return None
-        if lowered.views:  # parts of tensors are views that one unit takes
             return None
         return replace(lowered, program=with_shared_axes(lowered.program))
 
@@ -235,6 +248,24 @@ class _Joiner:
                 run = []
             result.append(item.unit)
         return (*result, PlainCalls(tuple(run))) if run else tuple(result)
+
+
+class _ChainJoiner(_Joiner):
+    """Of chains with one another, and with calls that they read or that read them."""
+
+    def _touch(self, one: _Item, other: _Item) -> bool:
+        items = [item for item in (one, other) if isinstance(item.unit, SearchUnit)]
+        if not items or not all(_is_chain(item.unit) for item in items) or self._elements(one) != self._elements(other):
+            return False
+        return super()._touch(one, other)
+
+    def _elements(self, item: _Item) -> set[int]:
+        """Of each result."""
+        return {prod(self._region.values[value].shape) for value in item.writes}
+
+    def _made(self, one: _Item, other: _Item, calls: frozenset[int]) -> _Item | None:
+        made = super()._made(one, other, calls)
+        return made if made is not None and _is_chain(made.unit) else None
 
 
 def in_order(items: Sequence[_Item]) -> list[_Item]:

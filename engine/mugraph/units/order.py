@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from mugraph.ir.calls import operands
 from mugraph.ir.memory_order import is_dense
-from mugraph.ir.region import Call, Part, PlainCalls, SearchUnit, Symbol
+from mugraph.ir.region import Call, Part, PlainCalls, Region, SearchUnit, Symbol
 from mugraph.units.growing import GrowingUnit
+from mugraph.units.lower import Lowered
 from mugraph.units.part_views import PartViews
 from mugraph.units.region_graph import RegionGraph
 
@@ -30,15 +31,16 @@ def in_order(graph: RegionGraph, units: Sequence[GrowingUnit], plain: set[int]) 
             if run:
                 result.append(PlainCalls(tuple(run)))
                 run = []
-            result.append(_search_unit(graph, by_last[i], views))
+            unit = by_last[i]
+            result.append(search_unit(graph.region, unit.calls, unit.lowered, views))
     if run:
         result.append(PlainCalls(tuple(run)))
     return tuple(result)
 
 
-def _search_unit(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> SearchUnit:
-    calls = tuple(graph.calls[n] for n in sorted(unit.calls))
-    lowered = unit.lowered
+def search_unit(region: Region, places: Collection[int], lowered: Lowered, views: PartViews) -> SearchUnit:
+    """places: of its calls in the region. views: numbers of parts of tensors that it reads"""
+    calls = tuple(region.calls[i] for i in sorted(places))
     parts = {name: views.of(view, calls[0]) for name, view in lowered.views.items()}
     inputs = {name: parts[name][-1] if name in parts else value for name, value in lowered.inputs.items()}
     made = tuple(dict.fromkeys(number for numbers in parts.values() for number in numbers))
@@ -50,10 +52,10 @@ def _search_unit(graph: RegionGraph, unit: GrowingUnit, views: PartViews) -> Sea
         lowered.origins,
         views=tuple(views.calls[number] for number in made),
         view_values={number: views.values[number] for number in made},
-        viewed={view.value: graph.region.values[view.value] for view in lowered.views.values()},
+        viewed={view.value: region.values[view.value] for view in lowered.views.values()},
         laid=lowered.laid,
     )
-    return replace(found, values=found.known({**graph.region.values, **found.view_values}))
+    return replace(found, values=found.known({**region.values, **found.view_values}))
 
 
 def _free_of_strides(graph: RegionGraph, call: Call, restrided: set[int]) -> Call:

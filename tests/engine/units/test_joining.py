@@ -104,6 +104,51 @@ def test_what_is_written_in_place_keeps_its_order() -> None:
     assert units(region) == single_units(region)
 
 
+def _elements(y: torch.Tensor) -> Any:
+    half, other = y.chunk(2, -1)
+    return half * other - half * 2, half * half + other * 0.5
+
+
+def test_chains_that_share_what_they_read_are_one_pass() -> None:
+    def step(p: torch.Tensor, g: torch.Tensor, m: torch.Tensor, v: torch.Tensor) -> Any:
+        m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+        return p * 0.999 - 0.01 * m / (v.sqrt() + 1e-8), m, v
+
+    unit = joint(step, **{name: meta(512, 512) for name in "pgmv"})
+    assert len(unit.outputs) == 3
+    assert len(unit.program.tensors) == 4
+
+    def gate(dy: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Any:
+        """The sigmoid, one call of PyTorch's, is read by both."""
+        s = torch.sigmoid(a)
+        return dy * b * s * (1 + a * (1 - s)), dy * (a * s)
+
+    unit = joint(gate, **{name: meta(512, 512) for name in ("dy", "a", "b")})
+    assert sum(op.fn == "sigmoid" for op in unit.program.ops) == 1
+
+    unit = joint(_elements, y=meta(512, 512))
+    assert len(unit.outputs) == len(unit.views) == 2
+
+
+def test_chains_of_other_sizes_stay_apart() -> None:
+    def rows(x: torch.Tensor, r: torch.Tensor) -> Any:
+        s = torch.exp(r) * 2 + 1
+        return x * s * 2 + x, s * s - r
+
+    found = units(record(rows, {"x": meta(512, 512), "r": meta(512)}))
+    for unit in found:
+        assert isinstance(unit, SearchUnit)
+        assert len({tuple(unit.program.outputs[name].axes) for name in unit.outputs}) == 1
+
+
+def test_parts_of_tensors_are_read_by_joined_units() -> None:
+    inputs = {"y": randn(6, 8)}
+    region = record(_elements, inputs)
+    env = run(region, units(region), inputs)
+    for live, expected in zip(region.live_outs, _elements(inputs["y"]), strict=True):
+        torch.testing.assert_close(env[live.value], expected, check_dtype=False)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_regions(seed: int) -> None:
     """Square values in a random DAG, several live-outs: joined or apart, the units in their order compute the region;

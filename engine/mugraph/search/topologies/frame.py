@@ -237,14 +237,19 @@ def check(program: TensorProgram) -> None:
     """Raises NotSearchable, with one sentence, for programs the search does not cover."""
     if len(program.outputs) != 1:
         raise NotSearchable(f"'{program.name}' has {len(program.outputs)} outputs; the search covers one.")
+    check_operators(program)
+
+
+def check_operators(program: TensorProgram) -> None:
+    """As `check`, of a program with any outputs."""
     for op in program.ops:
         if op.kind.role not in _ROLES:
             raise NotSearchable(f"'{program.name}' uses '{op.kind}', which the search does not cover.")
         if op.over and not any(set(op.over) <= set(program.op(i).axes) for i in op.inputs):
             raise NotSearchable(f"'{op.name}' reduces {', '.join(op.over)}, which no operand of it has.")
-    (output,) = program.outputs
-    if program.op(output).kind.is_leaf and not program.is_copy:
-        raise NotSearchable(f"'{program.name}' returns '{output}' as it is: there is nothing to search.")
+    for output in program.outputs:
+        if program.op(output).kind.is_leaf and not program.is_copy:
+            raise NotSearchable(f"'{program.name}' returns '{output}' as it is: there is nothing to search.")
 
 
 def _primes() -> Iterator[int]:
