@@ -93,6 +93,10 @@ class _Item:
 
 
 class _Joiner:
+    _takes_parts = False
+    """Whether a joined unit may read parts of tensors: with products and reductions, searches find less for it than for
+    its parts."""
+
     def __init__(self, region: Region, cut: Sequence[Part], refused: Collection[frozenset[int]]) -> None:
         self._region = region
         self._refused = refused
@@ -230,6 +234,8 @@ class _Joiner:
             )
         except NotLowerable:
             return None
+        if lowered.views and not self._takes_parts:
+            return None
         return replace(lowered, program=with_shared_axes(lowered.program))
 
     # --- the order -------------------------------------------------------------------------------------------------
@@ -252,6 +258,8 @@ class _Joiner:
 
 class _ChainJoiner(_Joiner):
     """Of chains with one another, and with calls that they read or that read them."""
+
+    _takes_parts = True
 
     def _touch(self, one: _Item, other: _Item) -> bool:
         items = [item for item in (one, other) if isinstance(item.unit, SearchUnit)]
