@@ -247,6 +247,8 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
     launch = Launch("elementwise", reads, writes, dtype=dtype, functions=functions, takes_tf32=call.tf32)
     if name == "contiguous" and _nearest(values[operands(call)[0]]) != _nearest(values[call.outputs[0]]):
         launch = replace(launch, scattered=elements)
+    if name in _GATHERS:
+        launch = replace(launch, reads=_gathered(call, values, reads, owners))
     if name in _WRITTEN_PARTS and is_inplace(call):
         yield replace(launch, **_written(call, values, owners))
         return
@@ -316,6 +318,18 @@ def row_launch(name: str, reads: Mapping[int, int], writes: Mapping[int, int], r
 
 _WRITTEN_PARTS = frozenset({"setitem", "index_copy", "copy"})
 """Calls that write what they are given, their last argument, into a part of a tensor."""
+
+
+_GATHERS = frozenset({"embedding", "getitem", "gather", "index_select", "take", "take_along_dim"})
+"""Calls that read elements of a table, which others of their tensors choose."""
+
+
+def _gathered(call: Call, values: Values, reads: Mapping[int, int], owners: Mapping[int, int]) -> dict[int, int]:
+    """Of the table no more bytes than are written: one row of an embedding's weights, for one token."""
+    table = operands(call)[1 if name_of(call) == "embedding" else 0]
+    written = sum(held_bytes(values[value]) for value in call.outputs)
+    owner = owners.get(table, table)
+    return {**reads, owner: min(reads[owner], written)}
 
 
 class _Bytes(TypedDict):

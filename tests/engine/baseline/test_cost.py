@@ -32,6 +32,8 @@ PROGRAMS = {
     "causal": ("q=f16[1, 16, 512, 64]", "F.scaled_dot_product_attention(q, q, q, is_causal=True)"),
     "full": ("q=f16[1, 16, 512, 64]", "F.scaled_dot_product_attention(q, q, q)"),
     "wide": ("x=f16[4096, 4096], w=f16[4096, 4096]", "x @ w"),
+    "embedded": ("token=i64[4], table=f16[128256, 2048]", "F.embedding(token, table) * 2"),
+    "chosen": ("token=i64[4], table=f16[128256, 2048]", "table[token] * 2"),
     "eighths": (
         "x=f8e4m3[4096, 4096], w=f8e4m3[4096, 4096], s=f32, t=f32",
         "torch._scaled_mm(x, w.t(), s, t, out_dtype=torch.bfloat16)",
@@ -239,6 +241,13 @@ def test_a_longer_row_takes_longer_and_an_exponential_has_its_price() -> None:
     assert _us(rows[1024]) < _us(rows[4096])
     plain = Launch("elementwise", {0: 1 << 20}, {1: 1 << 20})
     assert _us(plain) < _us(replace(plain, functions=1 << 26))
+
+
+@pytest.mark.parametrize("name", ["embedded", "chosen"])
+def test_of_a_table_only_the_rows_are_read_that_are_chosen(regions: dict[str, Region], name: str) -> None:
+    region = regions[name]
+    gather, *_ = launches(region.calls, region.values)
+    assert sum(gather.reads.values()) == 4 * (8 + 2048 * 2)
 
 
 def _us(launch: Launch) -> float:
