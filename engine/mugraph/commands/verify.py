@@ -19,7 +19,7 @@ from mugraph.ir.mugraph import MuGraph
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Trace
 from mugraph.reports.document import finite, lowering_document, proof_document, ulps_document
-from mugraph.reports.text import evidence
+from mugraph.reports.evidence import evidence
 from mugraph.solve.beside import Beside, beside, sole_unit
 from mugraph.trace.tracer import trace_file
 from mugraph.verification.document import verify_mugraph

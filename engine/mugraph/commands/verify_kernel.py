@@ -6,7 +6,7 @@ from rich.console import Console
 
 from mugraph.commands.common import FAILED, OK, Where, WrongUsage, print_json, say_error
 from mugraph.commands.verify import graph_document, traced_reference
-from mugraph.reports.text import evidence_of_text
+from mugraph.reports.evidence import evidence_of_text
 from mugraph.solve.foreign import KernelVerdict, verify_kernel
 from mugraph.verification.float_test import FloatTester
 

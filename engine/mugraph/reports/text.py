@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
@@ -16,15 +17,16 @@ from rich.tree import Tree
 from mugraph.events import Figures, FileResult, RegionResult, Timing, UnitResult
 from mugraph.ir.drawing import draw_tree
 from mugraph.ir.kernel import KernelSource
+from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.shares import Share, largest_first, share_words
 from mugraph.plans.plan import KernelStep
 from mugraph.protocol.gain_words import here_words, in_a_run
 from mugraph.reports.document import verdicts_of
+from mugraph.reports.evidence import evidence, evidence_of_all
 from mugraph.sizes.timing import gain_words
 from mugraph.targets import TARGETS
 from mugraph.tune.against import WITHOUT_GUARDS
 from mugraph.units.outside import outside_words
-from mugraph.verification.verdict import Verdict
 
 _MARGIN = "  "
 _NARROW, _WIDE = 100, 160
@@ -43,12 +45,16 @@ _STYLE = {
 def print_report(
     result: FileResult, console: Console, *, verbose: bool, kernels: bool = True, offer: bool = True
 ) -> None:
-    """kernels: the generated source as well. offer: say how kernels are written into the file. Drawings and code are
-    never wrapped: a terminal that is too narrow breaks the lines itself, and a file holds them as they are."""
+    """Of one region all there is. Of several a few lines each, unless verbose: a model's graphs, evidence and kernels
+    are a thousand lines.
+
+    kernels: the generated source as well. offer: say how kernels are written into the file. Drawings and code are never
+    wrapped: a terminal that is too narrow breaks the lines itself, and a file holds them as they are."""
     width = console.width - len(_MARGIN) if console.is_terminal else _WIDE
+    whole = verbose or sum(region.plan is not None for region in result.regions) == 1
     for number in largest_first(range(len(result.regions)), result.shares):
         region, share = result.regions[number], result.shares.get(number)
-        for part in _region(region, share, verbose, kernels, max(_NARROW, width)):
+        for part in _region(region, share, verbose, whole, kernels, max(_NARROW, width)):
             if isinstance(part, _Verbatim):
                 for line in part.text.split("\n"):
                     line.rstrip()
@@ -57,6 +63,10 @@ def print_report(
                 console.print(part)
         console.print()
     console.print(_summary(result, offer), soft_wrap=True)
+    if not whole and any(region.plan is not None for region in result.regions):
+        console.print(
+            f"Graphs, evidence and kernels: mugraph optimize {escape(result.path)}:NAME, or -v", soft_wrap=True
+        )
 
 
 @dataclass(frozen=True)
@@ -67,7 +77,7 @@ class _Verbatim:
 
 
 def _region(
-    result: RegionResult, share: Share | None, verbose: bool, kernels: bool, width: int
+    result: RegionResult, share: Share | None, verbose: bool, whole: bool, kernels: bool, width: int
 ) -> Iterator[RenderableType | _Verbatim]:
     region = result.region
     first, last = region.range.start.line + 1, region.range.end.line + 1
@@ -88,17 +98,20 @@ def _region(
     if region.dynamic is not None:
         yield _said("sizes", f"{region.dynamic.words}; tiles and blocks below are for the largest")
     if result.plan is not None:
-        yield _Verbatim(Text(draw_tree(result.plan.mugraph, width).rstrip()))
-        for verdict in verdicts_of(result.plan):
-            for sentence in evidence(verdict):
-                yield _said("verified", sentence)
+        verdicts = verdicts_of(result.plan)
+        if whole:
+            yield _Verbatim(Text(draw_tree(result.plan.mugraph, width).rstrip()))
+        else:
+            yield _said("kernels", kernels_words(result.plan.mugraph))
+        for sentence in chain.from_iterable(map(evidence, verdicts)) if whole else evidence_of_all(verdicts):
+            yield _said("verified", sentence)
         for number, sentence in enumerate(times_text(result)):
             yield _said("time" if number == 0 else " ", sentence)
         for words in filter(None, (beside_words(result), early_words(result))):
             yield _said("launch", words)
-        if kernels:
+        if kernels and whole:
             yield from _sources(result)
-    if result.units:
+    if result.units and whole:
         yield _said("search", search_text(result))
     if verbose:
         for unit in result.units:
@@ -123,62 +136,12 @@ def _gain(result: RegionResult) -> str:
     return f"  {gain}{measured}" if gain else ""
 
 
-def evidence(verdict: Verdict) -> list[str]:
-    """One sentence for each check that was made, and for each that was not."""
-    if not verdict.passed:
-        return [f"NOT VERIFIED: {verdict.reason}"]
-    found = [f"{_equal(verdict)} ({verdict.bound_words})", f"schedule: {verdict.schedule_words}"]
-    if verdict.lowering is not None:
-        found.append(verdict.lowering.words)
-    if verdict.proof is not None:
-        found.append(verdict.proof.words)
-    if verdict.text is not None:
-        found.append(f"the kernels' text: {verdict.text}")
-    if verdict.ranges_words is not None:
-        found.append(verdict.ranges_words)
-    return [*found, *_of_floats(verdict)]
-
-
-def evidence_of_text(verdict: Verdict) -> list[str]:
-    """The same, of a text that came without a graph."""
-    if not verdict.passed:
-        return [f"NOT VERIFIED: {verdict.reason}"]
-    bound = f"no bound on accepting a wrong text ({verdict.bound_note})"
-    if verdict.bound is not None:
-        bound = (
-            f"a wrong text passes with probability at most {verdict.bound:.1e} ({verdict.bound_note}), at these sizes"
-        )
-    calls = [verdict.lowering.words] if verdict.lowering is not None else []
-    return [f"{_equal(verdict)}: {verdict.text}", bound, *calls, *_of_floats(verdict, reduced=False)]
-
-
-def _equal(verdict: Verdict) -> str:
-    sizes = "; ".join(", ".join(f"{a}={n}" for a, n in point.items()) for point in verdict.sizes)
-    tests = f"{verdict.repetitions} random test{'' if verdict.repetitions == 1 else 's'}"
-    return f"equal over finite fields in {tests} at {sizes}"
-
-
-def _of_floats(verdict: Verdict, *, reduced: bool = True) -> list[str]:
-    """reduced: the interpreter ran it at smaller sizes than the program's"""
-    if verdict.max_rel_error is None:
-        return ["no floating-point test was run"]
-    where = verdict.float_device or "the interpreter"
-    at = " at reduced sizes" if where == "interpreter" and reduced else ""
-    several = "; ".join(f"{axis}={', '.join(map(str, n))}" for axis, n in verdict.dynamic_sizes.items())
-    at += f" ({several})" if several else ""
-    eager = (
-        "" if verdict.eager_rel_error is None else f"; PyTorch's own in this precision: {verdict.eager_rel_error:.1e}"
-    )
-    where = "Triton's interpreter" if where == "interpreter" else where
-    kept = (
-        " (from the store: a test of the run that found it; the rest was run again)" if verdict.float_from_store else ""
-    )
-    found = [f"error against float64 {verdict.max_rel_error:.1e} in {where}{at}{eager}{kept}"]
-    if verdict.ulps_words is not None:
-        found.append(verdict.ulps_words)
-    if verdict.same_bits is not None:
-        found.append(verdict.same_bits.words)
-    return found
+def kernels_words(graph: MuGraph) -> str:
+    """ "3 generated: step_1, step_2, step_3; of PyTorch's: addmm"."""
+    generated = [kernel.name for kernel in graph.kernels if isinstance(kernel, GraphKernel)]
+    chosen = [kernel.name for kernel in graph.kernels if isinstance(kernel, LibraryKernel) and kernel.block is not None]
+    found = [f"{len(generated)} generated: {', '.join(generated)}"] if generated else []
+    return "; ".join([*found, *([f"of PyTorch's: {', '.join(chosen)}"] if chosen else [])])
 
 
 def beside_words(result: RegionResult) -> str:

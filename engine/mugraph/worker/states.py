@@ -14,7 +14,8 @@ from mugraph.ir.shares import Share
 from mugraph.protocol import values
 from mugraph.protocol.gain_words import in_a_run
 from mugraph.reports.document import finite, verdicts_of
-from mugraph.reports.text import beside_words, early_words, evidence
+from mugraph.reports.evidence import evidence
+from mugraph.reports.text import beside_words, early_words
 from mugraph.sizes.timing import faster_for, gain_words
 from mugraph.worker.documents import Known
 

@@ -11,7 +11,7 @@ from mugraph.events import Done, FileResult
 from mugraph.ir.kernel import KernelSource
 from mugraph.pipeline import Options, run
 from mugraph.reports.document import file_document
-from mugraph.reports.text import evidence
+from mugraph.reports.evidence import evidence
 
 MODEL = """\
 import torch

@@ -16,7 +16,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.memory import units
 from mugraph.options import Options
 from mugraph.pipeline import run
-from mugraph.reports.text import evidence
+from mugraph.reports.evidence import evidence
 from mugraph.store import Store
 from mugraph.verification.verdict import Verdict
 

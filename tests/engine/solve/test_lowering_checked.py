@@ -11,7 +11,7 @@ from mugraph.log import log_path
 from mugraph.options import Options
 from mugraph.pipeline import run
 from mugraph.reports.document import file_document
-from mugraph.reports.text import evidence
+from mugraph.reports.evidence import evidence
 from mugraph.solve.lowering import lowering_of
 from mugraph.solve.telling import Place
 from mugraph.solve.tools import Tools

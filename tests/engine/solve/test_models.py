@@ -197,7 +197,7 @@ def test_a_kernel_that_cannot_pay_is_shown_and_not_run(tmp_path: Path, capsys: p
                 assert (made.verdict.text is not None) == made.tested
                 assert (made.verdict.max_rel_error is not None) == made.tested
             assert set(tested.values()) == {True, False}
-    print_report(result, Console(width=400), verbose=False)
+    print_report(result, Console(width=400), verbose=True)
     said = capsys.readouterr().out
     assert "no floating-point test was run" in said
     assert "its own tiles, loops and masks were not run" in said
