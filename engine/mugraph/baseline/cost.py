@@ -8,8 +8,11 @@ from math import ceil, prod
 
 from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.fused import fused, joined, with_attentions
-from mugraph.baseline.launches import Launch, Values, held_bytes, launches, mask_bytes, row_launch
+from mugraph.baseline.launch import Launch, Values
+from mugraph.baseline.launches import launches, mask_bytes
+from mugraph.baseline.memory import held_bytes
 from mugraph.baseline.rates import Rates, fitted
+from mugraph.baseline.rows import row_launch
 from mugraph.ir.calls import Call, operands
 from mugraph.ir.dtypes import itemsize
 from mugraph.ir.library import Product

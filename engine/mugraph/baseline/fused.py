@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from mugraph.baseline.launches import LONG_ROW, Launch
+from mugraph.baseline.launch import LONG_ROW, Launch
 
 _DIMS = 4
 """Batch, heads, rows, columns: of the products that torch.compile looks for."""

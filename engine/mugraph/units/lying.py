@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from mugraph.baseline.launches import name_of
+from mugraph.baseline.launch import name_of
 from mugraph.ir.calls import Call, Ref, TensorInfo, is_inplace, operands
 from mugraph.ops.algebra.registry import canonical
 from mugraph.trace.pytorch.biased import WINDOW_DIMS

@@ -10,7 +10,8 @@ import pytest
 from mugraph.baseline.cost import baseline, launch_us
 from mugraph.baseline.estimate import Baseline
 from mugraph.baseline.fused import fused, joined, with_attentions
-from mugraph.baseline.launches import Launch, launches
+from mugraph.baseline.launch import Launch
+from mugraph.baseline.launches import launches
 from mugraph.baseline.rates import Rates, fitted
 from mugraph.ir.calls import Call, Ref, TensorInfo
 from mugraph.ir.library import Product

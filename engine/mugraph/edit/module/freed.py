@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Sequence
 
-from mugraph.baseline.launches import owners_of
+from mugraph.baseline.memory import owners_of
 from mugraph.ir.region import PlainCalls, Region
 from mugraph.plans.plan import KernelStep
 
