@@ -19,10 +19,11 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import prod
 
-from mugraph.ir.calls import is_inplace, operands
+from mugraph.ir.calls import Call, TensorInfo, is_inplace, operands
+from mugraph.ir.dtypes import INTEGERS, is_computed
 from mugraph.ir.memory_order import is_dense
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import Call, Part, PlainCalls, Region, SearchUnit
+from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ops.algebra.registry import entry_for
 from mugraph.trace.regions.value_names import value_names
 from mugraph.units.chains import with_chains
@@ -163,14 +164,25 @@ class _Joiner:
 
     def _can_join(self, item: _Item) -> bool:
         """Whether the item can be part of a join. A plain call can if a kernel can compute it and it is more than a
-        view."""
+        view: a conversion is, which PyTorch makes a kernel of."""
         if isinstance(item.unit, SearchUnit):
             return True
         (call,) = item.unit.calls
         entry = entry_for(call.target)
-        if entry is None or entry.shape_only or len(call.outputs) != 1 or is_inplace(call):
+        if entry is None or len(call.outputs) != 1 or is_inplace(call):
             return False
-        return is_dense(self._region.values[call.outputs[0]])
+        out = self._region.values[call.outputs[0]]
+        if entry.shape_only and not self._converts(call, out):
+            return False
+        return is_dense(out)
+
+    def _converts(self, call: Call, out: TensorInfo) -> bool:
+        read = operands(call)
+        return (
+            len(read) == 1
+            and is_computed(out.dtype)
+            and self._region.values[read[0]].dtype not in (out.dtype, *INTEGERS)
+        )
 
     def _are_free(self, one: _Item, other: _Item) -> bool:
         """Whether no third item has to run between them."""

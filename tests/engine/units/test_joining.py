@@ -130,6 +130,18 @@ def test_chains_that_share_what_they_read_are_one_pass() -> None:
     assert len(unit.outputs) == len(unit.views) == 2
 
 
+def test_conversions_belong_to_what_reads_and_makes_them() -> None:
+    def add_norm(x: torch.Tensor, r: torch.Tensor, w: torch.Tensor) -> Any:
+        """As Llama's code keeps the residual: it is added in float32, and kept in 16 bits."""
+        r = x.float() + r.float()
+        return (r * torch.rsqrt(r.pow(2).mean(-1, keepdim=True) + 1e-5)).half() * w, r.half()
+
+    half = {"dtype": torch.float16}
+    unit = joint(add_norm, x=meta(256, 1024, **half), r=meta(256, 1024, **half), w=meta(1024, **half))
+    assert {tensor.dtype for tensor in (*unit.program.tensors, *unit.program.outputs.values())} == {"f16"}
+    assert len(unit.outputs) == 2
+
+
 def test_chains_of_other_sizes_stay_apart() -> None:
     def rows(x: torch.Tensor, r: torch.Tensor) -> Any:
         s = torch.exp(r) * 2 + 1
