@@ -30,9 +30,9 @@ class FloatResult:
     """
     passed:          the kernel ran and its error is a small multiple of eager PyTorch's in every scenario
     reason:          why not, in one sentence
-    max_rel_error:   the largest over the scenarios of ||out - ref|| / ||ref||, ref in float64; None if nothing ran. Those
-                     in which nothing of eager PyTorch's own result is right, as all of it is rounded to 0, count only
-                     where there are no others
+    max_rel_error:   the largest over the scenarios of ||out - ref|| / ||ref||, ref in float64; None if nothing ran.
+                     Those in which nothing of eager PyTorch's own result is right, as all of it is rounded to 0, count
+                     only where there are no others
     eager_rel_error: eager PyTorch's in the same scenario
     device:          "interpreter" or the GPU's name; None if the process never answered
     """
