@@ -13,11 +13,11 @@ combines what all of the group have stored.
 A group is all blocks whose sums meet in the same elements. Each stores its own, then adds 1 to the counter of its
 group. The barrier puts the stores of all threads of a block before the addition of one of them, and the addition
 releases them: who finds the last number sees them all (PTX ISA, "Memory Consistency Model": release and acquire
-patterns, which barriers extend to the threads of a block). That one combines the parts in the order in which the second
-kernel does, whichever block it is, so that every run has the same bits; an addition to the result would not. Then it
-sets the counter back to 0, for the next launch. No block waits for another one, so it does not matter how many of them
-the device runs at a time. This is the thread-fence reduction of NVIDIA's samples, with a group for each tile, as split-K
-by semaphores has it.
+patterns, which barriers extend to the threads of a block). That one combines the parts in the order in which the
+second kernel does, whichever block it is, so that every run has the same bits; sums that blocks add to the result
+would not. Then it sets the counter back to 0, for the next launch. No block waits for another one, so it does not
+matter how many of them the device runs at a time. This is the reduction with a fence of NVIDIA's samples
+(threadFenceReduction), with a counter for each tile, as split-K with semaphores has them.
 
 What is the same along an axis of the grid is stored by the first block along it, where a second kernel reads it. Here
 each group would wait for another one's block: so each has a copy of its own (`copies`).
@@ -217,9 +217,7 @@ def _met(one: Kernel, other: Kernel, first: KernelSource, second: KernelSource) 
                 raise Rejected(f"the copies of {tensor.name} are too many.")
     ids = _ids(first, own, {digit.axis: _digit(_PID, digit.unit, digit.size, total) for digit in own})
     group = _group(own, shared, total)
-    return LastBlock(
-        first, second, ids, group, groups, total // groups, _ids(second, after, places), blocks, copies
-    )
+    return LastBlock(first, second, ids, group, groups, total // groups, _ids(second, after, places), blocks, copies)
 
 
 def _steps(first: Kernel, second: Kernel, digit: _Digit) -> int:

@@ -11,7 +11,6 @@ from mugraph.ir.kernel import KernelSource, Rejected, UpTo
 from mugraph.ir.names import RESERVED, Scope
 from mugraph.ir.tensors import Tensor
 
-
 COUNTERS = "arrived"
 """Of the blocks of a launch that have stored what they have (last_block.py)."""
 

@@ -44,7 +44,9 @@ def one_grid(name: str, kernels: Sequence[KernelSource]) -> KernelSource:
     first = parts[0]
     joint = KernelSource(
         name=name,
-        jit="\n\n\n".join([*(as_function(part, _part_name(part)) for part in parts), "\n".join(_dispatch(name, parts, pointers))]),
+        jit="\n\n\n".join(
+            [*(as_function(part, _part_name(part)) for part in parts), "\n".join(_dispatch(name, parts, pointers))]
+        ),
         pointers=tuple(pointers.values()),
         constexprs={},
         grid=(sum(prod(part.grid) for part in parts), 1, 1),

@@ -75,7 +75,7 @@ class MuGraph:
 
     def combines(self, kernel: str) -> str:
         """The kernel whose sums this one combines in the same launch; "" where it does not."""
-        return dict((second, first) for first, second in self.combined).get(kernel, "")
+        return {second: first for first, second in self.combined}.get(kernel, "")
 
     def beside(self, kernel: str) -> tuple[str, ...]:
         """The other kernels of its launch."""

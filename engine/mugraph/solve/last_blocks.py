@@ -1,21 +1,22 @@
 """Kernels of a plan whose sums another one combines, as one launch with it (codegen/last_block.py): which could be,
 written; whether it is right, launch_verdict.py says.
 
-The second kernel spreads what it combines over a grid of its own. Here one block has all of a group, next to others that
-have theirs: so it is scheduled anew, in tiles that a block has numbers for in its registers, within those of the first
-kernel. There are two sizes of them to choose from.
+The second kernel spreads what it combines over a grid of its own. Here one block has all of a group, next to others
+that have theirs. So it is scheduled anew, in tiles that a block has registers for, within those of the first kernel.
+There are two sizes of them to choose from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import prod
+from math import ceil, prod
 
 from mugraph.codegen.last_block import digits
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.optimizer.nodes import node_of, scheduled
+from mugraph.plans.beside import Step
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.solve.one_launch import NOT_YET, Sources, Written, with_steps, write
 from mugraph.targets import Target
@@ -42,17 +43,16 @@ def last_blocks(plan: RegionPlan, sources: Sources, target: Target) -> list[Writ
         }
         if not made:
             continue
-        steps = [made[step.kernel.name][0] if _is_in(step, made) else step for step in plan.steps]
+        steps: list[Step] = []
+        for step in plan.steps:
+            new = made.get(step.kernel.name) if isinstance(step, KernelStep) else None
+            steps.append(step if new is None else new[0])
         old = {step.kernel.name: (step.verdict,) for step in plan.steps if isinstance(step, KernelStep)}
         own = {name: source for name, (_, source) in made.items()}
         written = Written(with_steps(plan, steps), {**sources, **own}, {name: old[name] for name in made})
         if written.sources not in [one.sources for one in found]:
             found.append(written)
     return found
-
-
-def _is_in(step: object, made: Mapping[str, object]) -> bool:
-    return isinstance(step, KernelStep) and step.kernel.name in made
 
 
 def _combined(
@@ -110,7 +110,9 @@ def schedule_of(first: Kernel, second: Kernel, each: int) -> Schedule:
     for axis in spread:  # neighbours in memory first
         most = min(tiles.get(axis, sizes[axis]), sizes[axis])
         tile = min(_at_least(most), _at_most(room))
-        room //= tile
+        if axis in tiles and ceil(sizes[axis] / tile) * tile != ceil(sizes[axis] / tiles[axis]) * tiles[axis]:
+            tile = tiles[axis]  # the last tile of the first kernel is no whole number of smaller ones
+        room = max(1, room // tile)
         grid.append((axis, tile))
     return replace(own, grid=tuple(grid), num_warps=first[1].num_warps, num_stages=first[1].num_stages)
 

@@ -128,7 +128,9 @@ def _may_be(step: KernelStep, sources: Sources, target: Target) -> bool:
     source = sources[step.kernel.name]
     (block, _), *others = map(scheduled, step.kernels)
     own_axes = not set(block.sizes) <= set(step.unit.program.sizes)
-    return not others and not step.combined and not own_axes and not step.unit.program.least and _is_small(source, target)
+    return (
+        not others and not step.combined and not own_axes and not step.unit.program.least and _is_small(source, target)
+    )
 
 
 def _is_small(kernel: KernelSource, target: Target) -> bool:

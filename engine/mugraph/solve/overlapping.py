@@ -1,5 +1,6 @@
 """How a plan's kernels are launched: which start while the kernel before them ends (codegen/early.py), and which are
-one launch, side by side (one_launch.py) or as a kernel that combines its own sums (last_blocks.py). Measured, on a device that can.
+one launch, side by side (one_launch.py) or as a kernel that combines its own sums (last_blocks.py). Measured, on a
+device that can.
 
 The plan is timed each way, on the device and as it is called. The fastest that is faster on one of the clocks and
 slower on none is kept, once its text and its results have passed the tests that any kernel has to pass. Where nothing

@@ -151,7 +151,9 @@ class Arriving:
         if not (is_host(value) and type(value) is int and value == 0) or mask is not None or pointer.shape != ():
             raise Wrong("order", f"{self._kernel} stores something other than 0 to {name}, which the next launch finds")
         if not is_known(pointer.offsets) or (pointer.offsets.whole().reshape(-1) != self._at).any():
-            raise Wrong("order", f"the last block of a group sets another counter back than that of its group in {name}")
+            raise Wrong(
+                "order", f"the last block of a group sets another counter back than that of its group in {name}"
+            )
         self._set_back = True
 
     def check_place(self, axis: int, ids: Ints, every: Ints) -> None:
@@ -160,7 +162,9 @@ class Arriving:
         if not self.is_last:
             return
         places = every.whole().reshape(-1)
-        for block, place in zip(self._blocks, np.broadcast_to(ids.whole().reshape(-1), self._blocks.shape), strict=True):
+        for block, place in zip(
+            self._blocks, np.broadcast_to(ids.whole().reshape(-1), self._blocks.shape), strict=True
+        ):
             if (places[self._of.group(int(block))] != place).any():
                 raise Wrong("order", f"the last block of a group asks where it is along axis {axis}: that is another"
                             " block in every run")  # fmt: skip
@@ -248,4 +252,3 @@ class IsLast(Condition):
 
     def leave(self) -> None:
         self.of.leave()
-

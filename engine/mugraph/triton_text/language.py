@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from abc import ABC, abstractmethod
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 

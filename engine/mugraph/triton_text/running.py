@@ -76,8 +76,8 @@ class World:
     def read(
         self, memory: Memory, at: Flat, step: int, blocks: NDArray[np.int64] | None = None, *, last: bool = False
     ) -> Real:
-        """What the elements hold before a step. blocks: of the step, that read; they also see what they wrote. last: and
-        what others of their groups did, which were run before.
+        """What the elements hold before a step. blocks: of the step, that read; they also see what they wrote. last:
+        and what others of their groups did, which were run before.
 
         Raises TooMuch."""
         self._work += max(at.size, _CALL)

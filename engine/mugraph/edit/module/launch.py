@@ -31,6 +31,54 @@ class _Torch:
             strides = _row_major[shape] = torch.empty(shape, device="meta").stride()
         return _empty_on_gpu(shape, strides, dtype)
 
+    def zeros(self, shape: tuple[int, ...], *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        """Counters of the blocks of a kernel, which leaves them at 0, as it finds them."""
+        return _counters(shape[0], device) if dtype is torch.int32 else torch.zeros(shape, dtype=dtype, device=device)
+
+
+_COUNTERS, _APART, _OF_THREAD = 1 << 16, 32, 2
+"""Numbers that are made at once; what is handed out begins at multiples of so many; the name of a stream that is
+another one in each thread."""
+_counting: dict[tuple[int, int], torch.Tensor] = {}
+"""Of each stream of a device: it runs one kernel after the other, and each leaves 0 to the next one."""
+_for_graphs: dict[int, torch.Tensor] = {}
+"""What is left of each device's, which no graph has."""
+_given_to_graphs: list[torch.Tensor] = []
+"""All that was made for graphs, which may be replayed as long as this process runs."""
+_one_at_a_time = threading.Lock()
+
+
+def _zeroed(count: int, device: torch.device) -> torch.Tensor:
+    return torch.zeros((count,), dtype=torch.int32, device=device)
+
+
+def _counters(count: int, device: torch.device) -> torch.Tensor:
+    """Zeros, that whoever is given them leaves as zeros in the order of the current stream. To fill them at each call
+    would be one more launch. A kernel that is captured in a graph has some of its own, for good: the graph may be
+    replayed on any stream, while other graphs and other calls run. (A graph that was made ready to run waits for its
+    own last replay; two that were made of one capture share all memory of it, and may not run side by side.)"""
+    at = device.index
+    if device.type != "cuda" or at is None or at != _current_device() or count > _COUNTERS:
+        return _zeroed(count, device)
+    stream, capturing, room = _current_stream(at), _capturing(), -(-count // _APART) * _APART
+    if not capturing and (known := _counting.get((at, stream))) is not None and known.numel() >= count:
+        return known
+    with _one_at_a_time:
+        left = _for_graphs.get(at)
+        if capturing:
+            if left is None or left.numel() < room:
+                return _zeroed(count, device)  # the graph fills them at each replay
+            _for_graphs[at] = left[room:]
+            return left[:count]
+        if left is None or left.numel() < room:
+            _for_graphs[at] = left = _zeroed(_COUNTERS, device)
+            _given_to_graphs.append(left)
+            torch.cuda.current_stream(at).synchronize()  # a replay on another stream finds them filled
+        if stream == _OF_THREAD:
+            return _zeroed(count, device)
+        found = _counting[at, stream] = _zeroed(max(count, 1024), device)
+        return found
+
 
 _torch = _Torch()
 vars(_torch).update({name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)})

@@ -192,6 +192,8 @@ class _Straight:
             case ast.Expr(ast.Call() as call) if self._kernel(part) is not None:
                 return self._launch(call)
         assert isinstance(part, (ast.Assign, ast.Expr, ast.Return))
+        if self._counts(part):
+            return [ast.unparse(part).replace("torch.", "_torch.", 1)]
         return [ast.unparse(part)]
 
     def _made(self, part: ast.stmt) -> tuple[tuple[int, ...], torch.dtype] | None:
@@ -202,6 +204,13 @@ class _Straight:
                 assert given.keys() == {"device", "dtype"}
                 return ast.literal_eval(shape), getattr(torch, given["dtype"].attr)
         return None
+
+    def _counts(self, part: ast.stmt) -> bool:
+        """`name = torch.zeros(...)`, which are counters."""
+        match part:
+            case ast.Assign([ast.Name()], ast.Call(ast.Attribute(ast.Name("torch"), "zeros"))):
+                return True
+        return False
 
     def _kernel(self, part: ast.stmt) -> _Kernel | None:
         """Of `kernel[grid](...)`."""
