@@ -13,8 +13,9 @@ from dataclasses import replace
 from math import ceil, prod
 
 from mugraph.codegen.last_block import digits
+from mugraph.codegen.one_grid import bytes_of
 from mugraph.ir.block import BlockGraph, Schedule
-from mugraph.ir.kernel import KernelSource, Rejected
+from mugraph.ir.kernel import KernelSource, LastBlock, Rejected
 from mugraph.optimizer.nodes import node_of, scheduled
 from mugraph.plans.beside import Step
 from mugraph.plans.plan import KernelStep, RegionPlan
@@ -26,6 +27,9 @@ Kernel = tuple[BlockGraph, Schedule]
 _EACH = (32, 8)
 """Numbers of the largest tile that a thread has."""
 _THREADS = 32
+_MOST_BYTES = 1 << 18
+"""That the last block of a group goes through. A multiprocessor reads 64 bytes of the second-level cache in a cycle: to
+read more takes longer than the launch that is saved, 1 to 2.5 microseconds."""
 
 
 def last_blocks(plan: RegionPlan, sources: Sources, target: Target) -> list[Written]:
@@ -85,9 +89,16 @@ def _lowered(
     step: KernelStep, kernels: Sequence[Kernel], outputs: Sequence[str], target: Target
 ) -> KernelSource | None:
     try:
-        return write(step, target)(kernels, outputs, step.unit.program)
+        source = write(step, target)(kernels, outputs, step.unit.program)
     except Rejected:
         return None
+    made = [part.combined for part in source.kernels if part.combined is not None]
+    return source if all(map(_is_short, made)) else None
+
+
+def _is_short(made: LastBlock) -> bool:
+    """Does a last block combine what several have stored, and little of it?"""
+    return made.members > 1 and bytes_of(made.second) <= _MOST_BYTES * made.groups
 
 
 def _may_meet(first: KernelSource, second: KernelSource) -> bool:
