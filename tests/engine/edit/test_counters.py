@@ -86,13 +86,24 @@ def test_prepared_launches_are_given_them(module, device) -> None:
     assert len(device.calls) + len(device.native) == 4
 
 
+class Instead:
+    """A module with other things in it."""
+
+    def __init__(self, module: ModuleType, **others: object) -> None:
+        self._module = module
+        vars(self).update(others)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._module, name)
+
+
 class Gpu:
     """What `_counters` asks of PyTorch. filled: numbers of each tensor that was filled with zeros"""
 
     def __init__(self, module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         self.stream, self.capturing, self.filled, self.waited = 7, False, list[int](), 0
-        where = SimpleNamespace(current_stream=lambda _: SimpleNamespace(synchronize=self.wait))
-        of_torch = SimpleNamespace(zeros=self.zeros, int32=torch.int32, Tensor=torch.Tensor, cuda=where)
+        where = Instead(torch.cuda, current_stream=lambda _: SimpleNamespace(synchronize=self.wait))
+        of_torch = Instead(torch, zeros=self.zeros, cuda=where)
         monkeypatch.setattr(module, "torch", of_torch)
         monkeypatch.setattr(module, "_current_device", lambda: 0)
         monkeypatch.setattr(module, "_current_stream", lambda _: self.stream)
@@ -155,6 +166,27 @@ def test_a_captured_launch_has_some_for_good(gpu, module) -> None:
     assert gpu.filled[-1] == 5000
     assert all(not start <= again[0] < end for start, end in places)
     assert len(module._given_to_graphs) == 2
+
+
+def test_an_operator_keeps_nothing(module, device, monkeypatch) -> None:
+    """Whoever compiled what calls it may have a pool of memory of his own."""
+    gpu = Gpu(module, monkeypatch)
+    place: Any = SimpleNamespace(type="cuda", index=0)
+    named: list[object] = []
+    known = module._torch.zeros
+
+    def zeros(shape: tuple[int, ...], **_: object) -> torch.Tensor:
+        named.append(vars(module._of_operator).get("name"))
+        return known(shape, dtype=torch.int32, device=place)
+
+    monkeypatch.setattr(module._torch, "zeros", zeros, raising=False)
+    x = torch.arange(8.0)
+    for _ in range(2):
+        assert torch.equal(torch.ops.counted_without_a_gpu.counted(x), 2 * x)
+    assert named == ["counted_without_a_gpu::counted"] * 2
+    assert gpu.filled == [3, 3]
+    assert not vars(module._of_operator)
+    assert not module._counting
 
 
 def test_where_streams_are_not_known(gpu) -> None:

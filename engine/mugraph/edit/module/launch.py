@@ -46,6 +46,9 @@ _for_graphs: dict[int, torch.Tensor] = {}
 _given_to_graphs: list[torch.Tensor] = []
 """All that was made for graphs, which may be replayed as long as this process runs."""
 _one_at_a_time = threading.Lock()
+_of_operator = threading.local()
+"""Whether this thread is in an operator of PyTorch's: then memory is of whoever compiled what calls it. The graphs
+that torch.compile makes have a pool of it, in which nothing may stay that they do not know of."""
 
 
 def _zeroed(count: int, device: torch.device) -> torch.Tensor:
@@ -58,7 +61,7 @@ def _counters(count: int, device: torch.device) -> torch.Tensor:
     replayed on any stream, while other graphs and other calls run. (A graph that was made ready to run waits for its
     own last replay; two that were made of one capture share all memory of it, and may not run side by side.)"""
     at = device.index
-    if device.type != "cuda" or at is None or at != _current_device() or count > _COUNTERS:
+    if device.type != "cuda" or at is None or at != _current_device() or count > _COUNTERS or vars(_of_operator):
         return _zeroed(count, device)
     stream, capturing, room = _current_stream(at), _capturing(), -(-count // _APART) * _APART
     if not capturing and (known := _counting.get((at, stream))) is not None and known.numel() >= count:
@@ -243,6 +246,13 @@ def _operator(
         with torch.cuda.device_of(tensors[0]):
             return launched(*tensors)
 
+    def as_operator(*tensors: torch.Tensor) -> Any:
+        _of_operator.name = name
+        try:
+            return on_its_device(*tensors)
+        finally:
+            vars(_of_operator).clear()
+
     def ordinary(*tensors: torch.Tensor) -> Any:
         at = _place_of(tensors[0])
         return launched(*tensors) if at < 0 or at == _current_device() else on_its_device(*tensors)
@@ -266,7 +276,7 @@ def _operator(
     taken = ", ".join(f"Tensor {name}" for name in parameters)
     given = "Tensor" if results == 1 else f"({', '.join(['Tensor'] * results)})"
     operator = torch.library.custom_op(
-        name, on_its_device, mutates_args=(), schema=f"({taken}) -> {given}", tags=(torch.Tag.needs_exact_strides,)
+        name, as_operator, mutates_args=(), schema=f"({taken}) -> {given}", tags=(torch.Tag.needs_exact_strides,)
     )
     operator.register_fake(made)
     run = _entry(len(parameters), operator, prepared, first, now)
