@@ -15,6 +15,7 @@ from mugraph.edit.apply import apply_files
 from mugraph.edit.module.carried import carried, graph_of
 from mugraph.edit.module.evidence import evidence
 from mugraph.events import RegionResult
+from mugraph.ir.drawing import draw_tree
 from mugraph.ir.json import mugraph_from_json, mugraph_to_json
 from mugraph.ir.region import Trace
 from mugraph.ir.spec import check_mugraph
@@ -121,6 +122,7 @@ def test_the_graph_says_it(usual: Mapping[str, RegionResult]) -> None:
     assert parse_mugraph(text) == graph
     assert mugraph_from_json(mugraph_to_json(graph)) == graph
     assert (graph.combines(second), graph.combines(first)) == (first, "")
+    assert f"combined in the same launch as {first}" in " ".join(draw_tree(graph, width=200).split())
     with pytest.raises(TextError):
         parse_mugraph(text.replace(f"combined {first}, {second}", f"combined {first}"))
     wrong = check_mugraph(replace(graph, combined=((second, first),)))
