@@ -20,7 +20,8 @@ is asked is what makes it the same whichever that is:
 - It knows there nothing of itself: of the names that stand for something by then, it may read those that stand for the
   same in all blocks of its group. So what it computes, and in which order, does not depend on which block it is.
 - It sets its counter back to 0 there, as the last that is done to it: the next launch finds 0 again.
-- What it does there ends with the `if`.
+- All blocks of a group ask whether they are the last one, once, in the same statement. What the last one does there
+  ends with the `if`.
 
 PTX ISA, "Memory Consistency Model" (release and acquire patterns, causality order): an addition that another one reads
 from, through whatever additions lie between them, orders what was before the one and what is after the other.
@@ -51,12 +52,14 @@ _Names = dict[str, dict[int, object]]
 @dataclass
 class Arrivals:
     """Of a launch. counter: of each block, which one it adds to; last: those that are taken to be the last of their
-    groups, where groups are known; names: name -> block -> what it stands for where the last blocks go on"""
+    groups, where groups are known; members: of each counter; asked: of each block, which statement asks whether it is
+    the last one; names: name -> block -> what it stands for there"""
 
     counter: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     memory: Memory | None = None
     last: NDArray[np.bool_] | None = None
     members: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    asked: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     names: _Names = field(default_factory=_Names)
 
     @property
@@ -65,15 +68,18 @@ class Arrivals:
 
     def begin(self, blocks: int) -> None:
         self.counter, self.memory, self.last = np.full(blocks, _NONE, np.int64), None, None
+        self.asked = np.full(blocks, _NONE, np.int64)
 
     def know(self) -> None:
         """All blocks have counted themselves. The last of a group is the one with the highest number, as where blocks
         run one after the other."""
         assert self.memory is not None
-        self.members = np.bincount(self.counter[self.counter != _NONE], minlength=self.memory.size)
+        counted = np.flatnonzero(self.counter != _NONE)
+        self.members = np.bincount(self.counter[counted], minlength=self.memory.size)
         highest = np.full(self.memory.size, _NONE, np.int64)
-        highest[self.counter] = np.arange(len(self.counter))  # of equal ones, the last is kept
-        self.last = (self.counter != _NONE) & (highest[self.counter] == np.arange(len(self.counter)))
+        np.maximum.at(highest, self.counter[counted], counted)
+        self.last = np.zeros(len(self.counter), np.bool_)
+        self.last[highest[highest != _NONE]] = True
 
     def are_last(self, blocks: NDArray[np.int64]) -> NDArray[np.bool_]:
         return np.zeros(len(blocks), np.bool_) if self.last is None else self.last[blocks]
@@ -103,7 +109,7 @@ class Arriving:
         """surveys: it looks at addresses only"""
         self._kernel, self._of, self._blocks, self._surveys = kernel, arrivals, blocks, surveys
         self._at: NDArray[np.int64] | None = None
-        self._set_back = False
+        self._asked = self._set_back = False
         self.is_last = False
 
     def is_counter(self, memory: Memory) -> bool:
@@ -179,12 +185,14 @@ class Arriving:
 
     # --- where the last blocks go on
 
-    def enter(self, number: int, here: dict[str, Value]) -> bool:
+    def enter(self, number: int, here: dict[str, Value], place: int) -> bool:
         """Is each of the blocks the last one of its group? Raises Diverges and Wrong."""
         assert self._at is not None
-        if self.is_last:
-            raise Unreadable("it is asked again whether a block is the last one")
+        if self._asked:
+            raise Unreadable("a block asks twice whether it is the last one of its group")
+        self._asked = True
         if self._surveys:
+            self._of.asked[self._blocks] = place
             self._remember(here)
         if self._of.last is None:  # groups are not known yet
             return False
@@ -198,6 +206,10 @@ class Arriving:
             raise Diverges(last.astype(np.int64))
         if not last.all():
             return False
+        for block in self._blocks:
+            if (self._of.asked[self._of.group(int(block))] != place).any():
+                raise Wrong("order", f"not all blocks of a group ask in one statement of {self._kernel} whether they"
+                            " are the last one: nothing is done when another one is")  # fmt: skip
         for name in here:
             if not all(self._of.is_same(name, int(block)) for block in self._blocks):
                 here[name] = APART
@@ -247,8 +259,8 @@ class IsLast(Condition):
     of: Arriving
     number: int
 
-    def enter(self, here: dict[str, Value]) -> bool:
-        return self.of.enter(self.number, here)
+    def enter(self, here: dict[str, Value], place: int) -> bool:
+        return self.of.enter(self.number, here, place)
 
     def leave(self) -> None:
         self.of.leave()

@@ -59,8 +59,8 @@ class Condition(ABC):
     """A value that only `if` may ask for."""
 
     @abstractmethod
-    def enter(self, here: dict[str, Value]) -> bool:
-        """Does it hold? If so, what may not be read there of the names becomes APART."""
+    def enter(self, here: dict[str, Value], place: int) -> bool:
+        """Does it hold? If so, what may not be read there of the names becomes APART. place: of the statement"""
 
     @abstractmethod
     def leave(self) -> None:

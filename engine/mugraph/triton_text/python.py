@@ -131,7 +131,7 @@ class Evaluator(Expressions):
             case ast.If(test, body, orelse):
                 asked = self.value(test, here, module)
                 if isinstance(asked, Condition):
-                    self._under(asked, body, orelse, here, module)
+                    self._under(asked, statement, here, module)
                 else:
                     self._body(body if self._truth(asked) else orelse, here, module)
             case ast.For(target, iterable, body, orelse):
@@ -173,14 +173,13 @@ class Evaluator(Expressions):
     def _under(
         self,
         asked: Condition,
-        body: Sequence[ast.stmt],
-        orelse: Sequence[ast.stmt],
+        statement: ast.If,
         here: dict[str, Value],
         module: Module,
     ) -> None:
-        holds = asked.enter(here)
+        holds = asked.enter(here, id(statement))
         try:
-            self._body(body if holds else orelse, here, module)
+            self._body(statement.body if holds else statement.orelse, here, module)
         finally:
             if holds:
                 asked.leave()
