@@ -53,8 +53,8 @@ def compile_for(source: KernelSource, capability: int) -> Compiled:
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    tensors = (*source.inputs, *source.outputs)
-    signature = {name: READ[tensor.dtype].pointer for name, tensor in zip(source.pointers, tensors, strict=True)}
+    kinds = [READ[tensor.dtype].pointer for tensor in source.tensors] + ["*i32"] * (source.counters > 0)
+    signature = dict(zip(source.pointers, kinds, strict=True))
     signature |= dict.fromkeys(source.arguments, "i32") | dict.fromkeys(source.constexprs, "constexpr")
     attributes = {(at,): _ALIGNED for at in range(len(source.pointers))}
     constants: Any = dict(source.constexprs)

@@ -24,6 +24,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Literal
 
+from mugraph.codegen.last_block import as_one
 from mugraph.codegen.launcher import launcher_text
 from mugraph.codegen.one_grid import one_grid
 from mugraph.codegen.prefetch import prefetches
@@ -63,7 +64,7 @@ def overlapped(
             last = number + 1 == len(source.kernels)
             goes_on = before if last else source.kernels[number + 1].library is None
             may_load = is_given and form != "waiting"
-            in_flight = made if may_load else {tensor.name for tensor in part.inputs}
+            in_flight = made if may_load else {tensor.name for tensor in part.tensors}
             part = _with_calls(part, in_flight if follows else None, goes_on, asked)
             follows = True
         made |= {tensor.name for tensor in part.outputs}
@@ -84,6 +85,9 @@ def _with_calls(
     Of kernels that are one launch, each waits by itself: a block is of one of them."""
     if kernel.joined:
         return one_grid(kernel.name, [_with_calls(part, in_flight, goes_on, asked) for part in kernel.joined])
+    if kernel.combined is not None:  # every block is one of the first, and has waited when it is the last
+        first = _with_calls(kernel.combined.first, in_flight, goes_on, asked)
+        return as_one(kernel.name, replace(kernel.combined, first=first))
     lines = kernel.jit.splitlines()
     function = next(
         node

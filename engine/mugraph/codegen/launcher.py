@@ -11,6 +11,9 @@ from mugraph.ir.kernel import KernelSource, Rejected, UpTo
 from mugraph.ir.names import RESERVED, Scope
 from mugraph.ir.tensors import Tensor
 
+COUNTERS = "arrived"
+"""Of the blocks of a launch that have stored what they have (last_block.py)."""
+
 
 def borders(
     kernels: Sequence[KernelSource], kept: Collection[str] = ()
@@ -28,7 +31,7 @@ def borders(
 def names_of(kernels: Sequence[KernelSource]) -> dict[str, str]:
     """The variables of a launcher whose sizes do not vary, by the names of their tensors."""
     scope = Scope(RESERVED)
-    made = [tensor for kernel in kernels for tensor in kernel.outputs]
+    made = [tensor for kernel in kernels for tensor in (*kernel.scratch, *kernel.outputs)]
     return {tensor.name: scope.unique(tensor.name) for tensor in (*borders(kernels)[0], *made)}
 
 
@@ -39,8 +42,8 @@ def without_deletions(launcher: str) -> str:
 
 def dead_after(kernels: Sequence[KernelSource], returned: Collection[str]) -> list[list[str]]:
     """Of each kernel but the last: what no later one reads of the tensors that kernels hand to one another."""
-    last = {tensor.name: at for at, kernel in enumerate(kernels) for tensor in (*kernel.inputs, *kernel.outputs)}
-    made = dict.fromkeys(tensor.name for kernel in kernels for tensor in kernel.outputs)
+    last = {tensor.name: at for at, kernel in enumerate(kernels) for tensor in kernel.tensors}
+    made = dict.fromkeys(tensor.name for kernel in kernels for tensor in (*kernel.scratch, *kernel.outputs))
     found = [[name for name in made if last[name] == at and name not in returned] for at in range(len(kernels))]
     return [*found[:-1], []]
 
@@ -91,7 +94,9 @@ def _body(
 ) -> list[str]:
     """Lines that allocate what kernels write, launch them and return. inputs, sizes: their variables"""
     called, sizes = dict(inputs), dict(sizes)
-    called |= {tensor.name: scope.unique(tensor.name) for kernel in kernels for tensor in kernel.outputs}
+    made = [tensor for kernel in kernels for tensor in (*kernel.scratch, *kernel.outputs)]
+    called |= {tensor.name: scope.unique(tensor.name) for tensor in made}
+    counters = {kernel.name: scope.unique(COUNTERS) for kernel in kernels if kernel.counters}
     device = f"device={next(iter(inputs.values()))}.device"
     lines: list[str] = []
     for kernel in kernels:
@@ -103,10 +108,13 @@ def _body(
         if kernel.library is not None and kernel.library.allocates:
             return []
         found: list[str] = []
-        for tensor in kernel.outputs:
+        for tensor in (*kernel.scratch, *kernel.outputs):
             size = shape_text(tensor, kernel.sizes, sizes)
             place = f"{device}, dtype={COMPUTED[tensor.dtype].torch_text}"
             found.append(f"{called[tensor.name]} = torch.empty({size}, {place})")
+        if kernel.counters:
+            made = f"torch.zeros(({kernel.counters},), {device}, dtype=torch.int32)"
+            found.append(f"{counters[kernel.name]} = {made}")
         return found
 
     dead = dead_after(kernels, {tensor.name for tensor in outputs})
@@ -124,7 +132,9 @@ def _body(
             continue
         named = [f"{key}={value!r}" for key, value in kernel.constexprs.items()]
         lines.append(f"{kernel.function}[{kernel.grid}](")
-        lines.append(f"    {', '.join(called[tensor.name] for tensor in (*kernel.inputs, *kernel.outputs))},")
+        given = [called[tensor.name] for tensor in kernel.tensors]
+        given += [counters[kernel.name]] if kernel.counters else []
+        lines.append(f"    {', '.join(given)},")
         lines += [f"    {line}" for line in argument_lines(named)]
         early = f" {EARLY}," if kernel.early else ""
         lines.append(f"    num_warps={kernel.num_warps}, num_stages={kernel.num_stages},{early}")

@@ -15,6 +15,7 @@ from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.emit import Emitter
 from mugraph.codegen.tile.function import jit_function
 from mugraph.codegen.tile.index import Indices, grid_of, kernel_names
+from mugraph.codegen.tile.meeting import ALONE, Meeting
 from mugraph.codegen.tile.shared import check_shared, shared_estimate
 from mugraph.codegen.tile.text import Item, Printer, prune
 from mugraph.codegen.tile.tiled import tile_graph
@@ -34,6 +35,7 @@ def lower_kernels(
     target: Target | None = None,
     outputs: Collection[str] = (),
     program: TensorProgram | None = None,
+    meetings: Mapping[str, Meeting] | None = None,
 ) -> KernelSource:
     """Kernels that run one after the other, as one source that is named after the first and launches all.
 
@@ -41,6 +43,7 @@ def lower_kernels(
 
     outputs: tensors that are returned though a later kernel reads them
     program: what they compute; the sizes of its dynamic axes (`least`) are arguments of the launch
+    meetings: of kernels that will be one launch, by their names
     """
     for block, schedule in kernels:
         check_dynamic(block, program, schedule)
@@ -68,6 +71,7 @@ def lower_kernels(
                 divided=divided,
                 leading=program.leading if program is not None else (),
                 may_overflow=program is not None and not is_shift_invariant(program.ops),
+                meeting=(meetings or {}).get(block.name, ALONE),
             )
         )
         own = tuple(replace(launch, schedule=schedule) for launch in parts[-1].launches)
@@ -126,6 +130,7 @@ def lower(
     divided: Mapping[str, str] | None = None,
     leading: Collection[str] = (),
     may_overflow: bool = False,
+    meeting: Meeting = ALONE,
 ) -> KernelSource:
     """The kernel of a candidate. Raises Rejected, with one sentence, for what the rules cannot lower, and for what
     needs more shared memory than `target` has (an estimate).
@@ -137,10 +142,13 @@ def lower(
                 which part
     leading:    those of them by which a launch is chosen, before the others
     may_overflow: the program has exponentials that are no softmax's
+    meeting:    what its text must know where it is one launch with another kernel
     """
     least = {axis: size for axis, size in (least or {}).items() if axis in block.sizes}
     _check(block)
     handed = finishes or Unfinished()
+    if meeting.fresh:
+        meeting = replace(meeting, fresh=meeting.fresh.union(tensor.name for tensor in handed.maxima))
     tiled = tile_graph(
         block, schedule, handed, least, unfinished=unfinished, may_overflow=may_overflow, divided=divided
     )
@@ -161,6 +169,7 @@ def lower(
         constants,
         schedule.precision,
         schedule.num_stages,
+        meeting,
     )
     body = _body(emitter)
     jit = jit_function(f"{block.name}_kernel", block, plan, names, constants.named, body)

@@ -16,12 +16,12 @@ are those of the part that needs most.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
 from mugraph.codegen.arguments import argument_lines
+from mugraph.codegen.bodies import as_function, call_lines, ids_of
 from mugraph.codegen.launcher import borders, launcher_text
 from mugraph.codegen.tile.index import GRID_LIMITS
 from mugraph.ir.dtypes import itemsize
@@ -29,7 +29,6 @@ from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.tensors import Tensor
 
-_PROGRAM_ID = re.compile(r"^    (\w+) = tl\.program_id\((\d)\)\n", re.MULTILINE)
 _PID = "pid"
 
 
@@ -45,7 +44,9 @@ def one_grid(name: str, kernels: Sequence[KernelSource]) -> KernelSource:
     first = parts[0]
     joint = KernelSource(
         name=name,
-        jit="\n\n\n".join([*(_function(part) for part in parts), "\n".join(_dispatch(name, parts, pointers))]),
+        jit="\n\n\n".join(
+            [*(as_function(part, _part_name(part)) for part in parts), "\n".join(_dispatch(name, parts, pointers))]
+        ),
         pointers=tuple(pointers.values()),
         constexprs={},
         grid=(sum(prod(part.grid) for part in parts), 1, 1),
@@ -132,21 +133,6 @@ def _part_name(kernel: KernelSource) -> str:
     return f"{kernel.name}_part"
 
 
-def _ids(kernel: KernelSource) -> list[tuple[int, str]]:
-    """The axes of its grid that it asks for, and what it calls a block's place along each."""
-    return sorted((int(axis), name) for name, axis in _PROGRAM_ID.findall(kernel.jit))
-
-
-def _function(kernel: KernelSource) -> str:
-    """The kernel's own, with its block's ids as its first parameters."""
-    text = _PROGRAM_ID.sub("", kernel.jit)
-    names = "".join(f" {name}," for _, name in _ids(kernel))
-    head = f"def {kernel.function}(\n"
-    if text.count(head) != 1 or "tl.program_id" in text or "tl.num_programs" in text:
-        raise Rejected(f"{kernel.name} asks in another way where its block is.")
-    return text.replace(head, f"def {_part_name(kernel)}(\n" + (f"   {names}\n" if names else ""))
-
-
 def _dispatch(name: str, parts: Sequence[KernelSource], pointers: dict[str, str]) -> Iterator[str]:
     yield "@triton.jit"
     yield f"def {name}_kernel("
@@ -159,14 +145,10 @@ def _dispatch(name: str, parts: Sequence[KernelSource], pointers: dict[str, str]
         end = start + prod(part.grid)
         test = f"{'el' if number else ''}if {_PID} < {end}:" if number + 1 < len(parts) else "else:"
         yield f"    {test}"
-        yield f"        {_part_name(part)}("
         given = _block_ids(part, f"{_PID} - {start}" if start else _PID)
         given += [pointers[tensor.name] for tensor in (*part.inputs, *part.outputs)]
-        for line in argument_lines(given):
-            yield f"            {line}"
-        for line in argument_lines([f"{key}={value!r}" for key, value in part.constexprs.items()]):
-            yield f"            {line}"
-        yield "        )"
+        for line in call_lines(_part_name(part), given, part.constexprs):
+            yield f"        {line}"
         start = end
 
 
@@ -174,7 +156,7 @@ def _block_ids(kernel: KernelSource, number: str) -> list[str]:
     """number: of the block among the kernel's own, the first axis of its grid fastest"""
     found: list[str] = []
     inner = f"({number})" if " " in number else number
-    for axis, _ in _ids(kernel):
+    for axis, _ in ids_of(kernel):
         before, after = prod(kernel.grid[:axis]), prod(kernel.grid[axis + 1 :])
         text = number if before == 1 else f"{inner} // {before}"
         if after > 1:

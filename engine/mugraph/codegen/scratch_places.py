@@ -29,10 +29,10 @@ def lifetimes_of(source: KernelSource) -> tuple[list[Lifetime], list[Lifetime]]:
     by_library: set[str] = set()
     sizes: dict[str, int] = {}
     for at, kernel in enumerate(source.kernels):
-        for tensor in (*kernel.inputs, *kernel.outputs):
+        for tensor in kernel.tensors:
             seen.setdefault(tensor.name, []).append(at)
             by_library |= {tensor.name} if kernel.library is not None else set()
-        for tensor in kernel.outputs:
+        for tensor in (*kernel.scratch, *kernel.outputs):
             sizes[tensor.name] = aligned(prod(tensor.shape(kernel.sizes)) * itemsize(tensor.dtype))
     own = [name for name in sizes if name not in by_library]
     scratch = [Lifetime(name, sizes[name], min(seen[name]), max(seen[name])) for name in own if name not in returned]

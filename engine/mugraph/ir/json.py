@@ -38,6 +38,8 @@ def mugraph_to_json(mugraph: MuGraph) -> Json:
     ]
     if not mugraph.one_launch:  # as in documents of before there were such launches
         del document["one_launch"]
+    if not mugraph.combined:
+        del document["combined"]
     return document
 
 
@@ -49,7 +51,8 @@ def mugraph_from_json(document: object) -> MuGraph:
         raise FormatError("a mugraph needs a list `kernels`")
     frame = _decode(body, _Frame, "mugraph")
     parsed = tuple(_kernel(kernel, index) for index, kernel in enumerate(cast("list[object]", kernels)))
-    return MuGraph(frame.name, frame.sizes, frame.tensors, frame.inputs, frame.outputs, parsed, frame.one_launch)
+    around = frame.name, frame.sizes, frame.tensors, frame.inputs, frame.outputs
+    return MuGraph(*around, parsed, frame.one_launch, frame.combined)
 
 
 def program_to_json(program: TensorProgram) -> Json:
@@ -98,6 +101,7 @@ class _Frame:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     one_launch: tuple[tuple[str, ...], ...] = ()
+    combined: tuple[tuple[str, str], ...] = ()
 
 
 def _kernel(value: object, index: int) -> GraphKernel | LibraryKernel:

@@ -66,6 +66,31 @@ class UpTo:
 
 
 @dataclass(frozen=True)
+class LastBlock:
+    """Of a kernel, and of the one that combines what its blocks store, as one launch: the last block of each group that
+    has stored what it has runs the second kernel for the group (codegen/last_block.py).
+
+    first, second: as they would be alone, but for what their texts know of it
+    ids:      what a block of the first one is given for its ids, as text of `pid`, its number
+    group:    the number of its group likewise
+    groups, members: how many groups there are, and blocks in each
+    last_ids: what the second one is given for its ids, as text of `group` and `part`
+    blocks:   of the second one, that a group's last block runs one after the other: `part` counts them
+    copies:   scratch tensors of which each group has one of its own -> elements of one
+    """
+
+    first: KernelSource
+    second: KernelSource
+    ids: tuple[str, ...]
+    group: str
+    groups: int
+    members: int
+    last_ids: tuple[str, ...]
+    blocks: int
+    copies: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class KernelSource:
     """
     name:       of the kernel; the launcher is `launch_<name>`, the @triton.jit function is `function`
@@ -91,6 +116,10 @@ class KernelSource:
                 first one's
     joined:     where several kernels are one launch, side by side: each of them, as it would be alone, in the order of
                 their blocks (codegen/one_grid.py)
+    combined:   where a kernel and the one that combines its sums are one launch: these (codegen/last_block.py)
+    scratch:    tensors that only this launch writes and reads, between inputs and outputs in `pointers`; the launcher
+                allocates them
+    counters:   whole numbers, the last of `pointers`, which are 0 before each launch and after it
     smaller:    of kernels with dynamic axes: what is launched in their place up to a size, the smallest first; `jit`
                 then holds all the functions, its own first, and `launcher` chooses (codegen/by_size.py)
     """
@@ -118,6 +147,9 @@ class KernelSource:
     parts: tuple[KernelSource, ...] = ()
     joined: tuple[KernelSource, ...] = ()
     smaller: tuple[UpTo, ...] = ()
+    combined: LastBlock | None = None
+    scratch: tuple[Tensor, ...] = ()
+    counters: int = 0
 
     @property
     def kernels(self) -> tuple[KernelSource, ...]:
@@ -130,6 +162,11 @@ class KernelSource:
         return (*self.kernels, *(kernel for one in self.smaller for kernel in one.source.kernels))
 
     @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """In the order of `pointers`; counters are none."""
+        return (*self.inputs, *self.scratch, *self.outputs)
+
+    @property
     def settings(self) -> tuple[Tf32, ...]:
         """PyTorch's settings of TF32 that the calls of pre-defined kernels in it go by, where they are set."""
         return tuple(sorted({one.library.tf32 for one in self.every if one.library is not None and one.library.tf32}))
@@ -138,7 +175,7 @@ class KernelSource:
     def function(self) -> str:
         """Name of the @triton.jit function that is launched: the last one, where it calls others."""
         first = next((part for part in self.parts if part.jit), self)
-        found = first.jit.rsplit("\ndef ", 1) if first.joined else first.jit.split("def ", 1)
+        found = first.jit.rsplit("\ndef ", 1) if first.joined or first.combined else first.jit.split("def ", 1)
         return found[1].split("(", 1)[0].strip()
 
     def standalone(self) -> str:

@@ -60,6 +60,8 @@ class MuGraph:
     kernels: in the order they run
     one_launch: those of them, by their names, that are launched together: none needs what another one makes, and each
              has blocks of its own of one grid
+    combined: pairs of them, by their names, that are one launch, too: the second combines what blocks of the first
+             store, in the last of those blocks
     """
 
     name: str
@@ -69,6 +71,11 @@ class MuGraph:
     outputs: tuple[str, ...]
     kernels: tuple[GraphKernel | LibraryKernel, ...]
     one_launch: tuple[tuple[str, ...], ...] = ()
+    combined: tuple[tuple[str, str], ...] = ()
+
+    def combines(self, kernel: str) -> str:
+        """The kernel whose sums this one combines in the same launch; "" where it does not."""
+        return {second: first for first, second in self.combined}.get(kernel, "")
 
     def beside(self, kernel: str) -> tuple[str, ...]:
         """The other kernels of its launch."""

@@ -84,7 +84,9 @@ def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainCa
     inputs = tuple(dict.fromkeys(table.by_value[v.value] for v in region.live_ins if v.value in table.by_value))
     outputs = tuple(dict.fromkeys(table.by_value[v.value] for v in region.live_outs if v.value in table.by_value))
     together = tuple(group for step in steps if isinstance(step, KernelStep) for group in step.one_launch)
-    return MuGraph(name, table.sizes, tuple(table.tensors.values()), inputs, outputs, tuple(kernels), together)
+    combined = tuple(pair for step in steps if isinstance(step, KernelStep) for pair in step.combined)
+    tensors = tuple(table.tensors.values())
+    return MuGraph(name, table.sizes, tensors, inputs, outputs, tuple(kernels), together, combined)
 
 
 def _kernels(step: KernelStep, scope: Scope) -> tuple[GraphKernel | LibraryKernel, ...]:

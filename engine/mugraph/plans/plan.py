@@ -19,6 +19,7 @@ class KernelStep:
     named after the first, launches all of them.
 
     one_launch: those of them, by their names, that are launched together, side by side
+    combined: pairs of them, of which the second combines what the first stores, in the same launch
     """
 
     unit: SearchUnit
@@ -26,6 +27,7 @@ class KernelStep:
     verdict: Verdict
     then: tuple[GraphKernel | LibraryKernel, ...] = ()
     one_launch: tuple[tuple[str, ...], ...] = ()
+    combined: tuple[tuple[str, str], ...] = ()
 
     @property
     def kernels(self) -> tuple[GraphKernel | LibraryKernel, ...]:

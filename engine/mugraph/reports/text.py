@@ -145,9 +145,12 @@ def kernels_words(graph: MuGraph) -> str:
 
 
 def beside_words(result: RegionResult) -> str:
-    """ "q, k and v are one launch, side by side"; "" for none."""
+    """ "q, k and v are one launch, side by side", "the sums of k are combined in the same launch"; "" for none."""
     groups = [[part.name for part in kernel.joined] for kernel in _launched(result) if kernel.joined]
-    return "; ".join(f"{', '.join(names[:-1])} and {names[-1]} are one launch, side by side" for names in groups)
+    said = [f"{', '.join(names[:-1])} and {names[-1]} are one launch, side by side" for names in groups]
+    pairs = [kernel.combined for kernel in _launched(result) if kernel.combined is not None]
+    said += [f"the sums of {pair.first.name} are combined in the same launch" for pair in pairs]
+    return "; ".join(said)
 
 
 def _launched(result: RegionResult) -> list[KernelSource]:

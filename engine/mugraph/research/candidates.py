@@ -68,7 +68,7 @@ def find(path: Path, files: Sequence[Path], target: Target, seconds: float, most
             if program.least or key in known:
                 continue
             known.add(key)
-            found = _candidates(program, tools, seconds)
+            found = ranked(program, tools, seconds)
             chosen = _some([one for one in found if _text(one, program, target) is not None], most)
             if chosen:
                 topologies, rows = rows_of(chosen)
@@ -86,7 +86,8 @@ def _units(files: Sequence[Path]) -> Iterator[tuple[str, SearchUnit]]:
                 yield from ((f"{file.stem}:{region.function}:{at}", unit) for at, unit in enumerate(units))
 
 
-def _candidates(program: TensorProgram, tools: Tools, seconds: float) -> list[Candidate]:
+def ranked(program: TensorProgram, tools: Tools, seconds: float) -> list[Candidate]:
+    """Of a search of so many seconds, the best by estimate first."""
     telling = Telling(Place(0, 0, 1, program.name, program.name))
     until = time.monotonic() + 4 * seconds
     steps = ranked_candidates(program, telling, tools, Bounds(seconds=seconds), lambda: time.monotonic() > until)

@@ -82,7 +82,7 @@ def chain(name: str, folder: Path, target: Target, budget_s: float = BUDGET_S) -
     """Raises ValueError where nothing is found."""
     path = folder / f"{name}.py"
     path.write_text(PROGRAMS[name], encoding="utf-8")
-    result = _searched(path, target, budget_s)
+    result = searched(path, target, budget_s)
     plan = result.plan
     if plan is None:
         raise ValueError(f"{name}: no kernel was found ({result.reason})")
@@ -95,7 +95,8 @@ def chain(name: str, folder: Path, target: Target, budget_s: float = BUDGET_S) -
     return Chain(name, plan, ways, texts)
 
 
-def _searched(path: Path, target: Target, budget_s: float) -> RegionResult:
+def searched(path: Path, target: Target, budget_s: float) -> RegionResult:
+    """The first region of a file for which there is a plan, by the cost model. Raises ValueError."""
     options = Options(target=target.name, budget_s=budget_s, measure=False)
     with Store.open() as store:
         result = next(event.result for event in run(path, None, options, store=store) if isinstance(event, Done))
@@ -112,24 +113,24 @@ def measured(found: Chain, measurer: Measurer, pool: CompilePool) -> Row:
     for one in subjects:
         pool.compile([*kernels_of_module(one.source, found.ways[one.name].values())])
     usual, *others = subjects
-    same = {one.name: _is_same(measurer.agree(one, usual, found.specs)) for one in others}
+    same = {one.name: is_same(measurer.agree(one, usual, found.specs)) for one in others}
     times = measurer.compare_called(subjects, found.specs, "", None)
     kernels = [kernel for source in found.ways[FORMS[0]].values() for kernel in source.kernels]
     return Row(
         found.name,
         len(kernels),
         sum(kernel.early for kernel in kernels),
-        _medians(times.device),
-        _medians(times.called),
+        medians(times.device),
+        medians(times.called),
         same,
     )
 
 
-def _is_same(agreed: object) -> bool:
+def is_same(agreed: object) -> bool:
     return isinstance(agreed, Agreed) and agreed.passed
 
 
-def _medians(results: Results) -> dict[str, float | None]:
+def medians(results: Results) -> dict[str, float | None]:
     return {name: one.median_us if isinstance(one, Summary) else None for name, one in results.items()}
 
 

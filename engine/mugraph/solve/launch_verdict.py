@@ -30,7 +30,7 @@ def verified_as_one(
     indexing = indexed(program, kernels, source) if found.passed else found
     if not indexing.passed:
         return replace(indexing, passed=False)
-    text = text_checked(program, source, kernels, write(step.one_launch, target))
+    text = text_checked(program, source, kernels, write(step, target))
     if not text.passed:
         return Verdict(False, f"its text: {text.reason}")
     tested = tested_at_sizes(tester, source, program)

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mugraph.codegen.last_block import meetings_of, with_last_blocks
 from mugraph.codegen.lower import lower_kernels
 from mugraph.codegen.one_grid import bytes_of, with_one_grids
+from mugraph.codegen.tile.meeting import Meeting
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import numbered, take
@@ -57,12 +59,18 @@ def one_launch(plan: RegionPlan, sources: Sources, target: Target) -> list[Writt
     return found
 
 
-def write(groups: Collection[Collection[str]], target: Target | None) -> Writer:
-    """What writes kernels as `lower_kernels` does, with these as one launch each."""
+def write(step: KernelStep, target: Target | None) -> Writer:
+    """What writes kernels as `lower_kernels` does, with those as one launch that are in the step."""
 
     def lowered(kernels: Kernels, outputs: Collection[str], program: TensorProgram) -> KernelSource:
-        source = lower_kernels(kernels, target=target, outputs=outputs, program=program)
-        return with_one_grids(source, groups, outputs)
+        named = {block.name: (block, schedule) for block, schedule in kernels}
+        meetings: dict[str, Meeting] = {}
+        for first, second in step.combined:
+            meetings |= meetings_of(named[first], named[second])
+        source = lower_kernels(kernels, target=target, outputs=outputs, program=program, meetings=meetings)
+        if step.combined:
+            return with_last_blocks(source, kernels, step.combined, outputs)
+        return with_one_grids(source, step.one_launch, outputs)
 
     return lowered
 
@@ -89,7 +97,7 @@ def _written(plan: RegionPlan, sources: Sources, target: Target, choice: int) ->
             steps += part.steps if isinstance(part, Together) else [part]
     if not new:
         return None
-    whole = _with_steps(plan, steps)
+    whole = with_steps(plan, steps)
     gone = _names(plan) - _names(whole)
     kept = {name: source for name, source in sources.items() if name not in gone}
     return Written(whole, {**kept, **new}, old)
@@ -100,7 +108,7 @@ def _names(plan: RegionPlan) -> set[str]:
     return {step.kernel.name for step in plan.steps if isinstance(step, KernelStep)}
 
 
-def _with_steps(plan: RegionPlan, steps: Sequence[Step]) -> RegionPlan:
+def with_steps(plan: RegionPlan, steps: Sequence[Step]) -> RegionPlan:
     return replace(plan, steps=tuple(steps), mugraph=kernel_graph(plan.name, plan.region, steps))
 
 
@@ -120,7 +128,9 @@ def _may_be(step: KernelStep, sources: Sources, target: Target) -> bool:
     source = sources[step.kernel.name]
     (block, _), *others = map(scheduled, step.kernels)
     own_axes = not set(block.sizes) <= set(step.unit.program.sizes)
-    return not others and not own_axes and not step.unit.program.least and _is_small(source, target)
+    return (
+        not others and not step.combined and not own_axes and not step.unit.program.least and _is_small(source, target)
+    )
 
 
 def _is_small(kernel: KernelSource, target: Target) -> bool:
@@ -155,7 +165,7 @@ def _inside(
     step: KernelStep, source: KernelSource, target: Target, choice: int
 ) -> tuple[KernelStep, KernelSource] | None:
     """The kernels of one step that follow one another and do not depend on one another."""
-    if not source.parts or source.least or any(part.joined for part in source.parts):
+    if step.combined or not source.parts or source.least or any(part.joined for part in source.parts):
         return None
     groups = [tuple(part.name for part in group) for group in _runs(source.parts, target) if len(group) > 1]
     if not groups:
@@ -204,7 +214,8 @@ def _lowered(
             break
         else:
             raise Rejected("the kernels do not fit with one number of warps and of stages.")
-    return write(groups, target)(chosen, outputs, program), chosen
+    source = lower_kernels(chosen, target=target, outputs=outputs, program=program)
+    return with_one_grids(source, groups, outputs), chosen
 
 
 def _blocks(kernels: Kernels, at: Sequence[int], warps: int) -> int:

@@ -1,5 +1,6 @@
 """How a plan's kernels are launched: which start while the kernel before them ends (codegen/early.py), and which are
-one launch, side by side (one_launch.py). Measured, on a device that can.
+one launch, side by side (one_launch.py) or as a kernel that combines its own sums (last_blocks.py). Measured, on a
+device that can.
 
 The plan is timed each way, on the device and as it is called. The fastest that is faster on one of the clocks and
 slower on none is kept, once its text and its results have passed the tests that any kernel has to pass. Where nothing
@@ -27,6 +28,7 @@ from mugraph.sizes.same_bits import same_bits
 from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tested_at_sizes
 from mugraph.solve.ahead import kernels_of_module
+from mugraph.solve.last_blocks import last_blocks
 from mugraph.solve.launch_verdict import verified_as_one
 from mugraph.solve.one_launch import one_launch, with_verdicts
 from mugraph.solve.timing import RegionTimer
@@ -39,7 +41,7 @@ from mugraph.verification.verdict import Verdict
 
 _log = logging.getLogger("mugraph.solve")
 Sources = Mapping[str, KernelSource]
-USUAL, BESIDE = "one after the other", "side by side"
+USUAL, BESIDE, COMBINED = "one after the other", "side by side", "combined in the same launch"
 FORMS: tuple[Form, ...] = ("loading", "asking")
 """That are tried: what kernels do before they wait."""
 
@@ -69,8 +71,10 @@ def ways_of(usual: Way, target: Target, *, early: bool) -> dict[str, Way]:
     starts = {USUAL: usual}
     for number, one in enumerate(beside):
         starts[f"{BESIDE} ({number + 1})" if number else BESIDE] = Way(one.plan, one.sources, one.made_of)
+    for number, one in enumerate(last_blocks(usual.plan, usual.sources, target)):
+        starts[f"{COMBINED} ({number + 1})" if number else COMBINED] = Way(one.plan, one.sources, one.made_of)
     found = dict(starts)
-    for name, way in [(name, way) for name, way in starts.items() if name in (USUAL, BESIDE)]:
+    for name, way in [(name, way) for name, way in starts.items() if name in (USUAL, BESIDE, COMBINED)]:
         for form in FORMS if early and target.launches_early else ():
             sources = early_sources(way.plan, way.sources, form)
             if all(sources != other.sources for other in found.values()):
@@ -127,7 +131,7 @@ def _fastest(usual: Way, timer: RegionTimer, *, early: bool) -> Generator[Event,
 
 
 def _said(names: Collection[str]) -> str:
-    words = ["side by side"] if any(name.startswith(BESIDE) for name in names) else []
+    words = [how for how in (BESIDE, COMBINED) if any(name.startswith(how) for name in names)]
     words += ["that start early"] if any(name.endswith(FORMS) for name in names) else []
     return " and ".join(words)
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from mugraph.triton_text.approximations import known_form
-from mugraph.triton_text.language import BINARY, COMPARED, OPERATORS, Language, Value, is_host
+from mugraph.triton_text.language import APART, BINARY, COMPARED, OPERATORS, Condition, Language, Value, is_host
 from mugraph.triton_text.objects import HOST_METHODS, Applied, Class, Context, HostMethod, Ignored, Kept, kept
-from mugraph.triton_text.refusals import Unreadable
+from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.source import Function, Module, Named, named
 
 DEEPEST = 60
@@ -109,6 +109,8 @@ class Expressions(ABC):
         if name in here:
             if here[name] is DELETED:
                 raise Unreadable(f"{name} is read after it is deleted", self.line)
+            if here[name] is APART:
+                raise Wrong("order", f"the last block of a group reads {name}, which depends on which block it is")
             return here[name]
         if name in module.classes:
             return Class(module.classes[name], module)
@@ -274,6 +276,8 @@ class Expressions(ABC):
                 raise Unreadable(f"assignment to {ast.unparse(target)} is not read", self.line)
 
     def _truth(self, value: Value) -> bool:
+        if isinstance(value, Condition):
+            raise Unreadable("whether a block is the last one of its group is asked by other than `if`", self.line)
         return bool(value) if is_host(value) else self._language.truth(value)
 
     def _iterated(self, value: Value) -> Iterable[Value]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mugraph.kinds import Kind as Kinds
 from mugraph.triton_text.approximations import NUMBERS_OF, ON_BYTES
+from mugraph.triton_text.arrivals import Arrival, Arriving
 from mugraph.triton_text.bits import BitArithmetic, Bits
 from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed, permute
 from mugraph.triton_text.handles import BlockPointer, Method, Nothing, PointerKind, Range
@@ -60,10 +61,12 @@ class Run:
         self.evaluator = Evaluator(self)
         self._stored: set[Memory] = set()
         self.waiting = Waiting(launch.function.name, launch.start)
+        self.arriving = Arriving(launch.function.name, launch.arrivals, blocks, surveys=reals is None)
 
     def execute(self) -> None:
         self.evaluator.run(self.launch.function, (), self.launch.arguments)
         self.waiting.check_end(self.launch.line)
+        self.arriving.check_end(self.launch.line)
 
     # --- Language
 
@@ -72,6 +75,8 @@ class Run:
             if op in ("==", "!="):
                 return (a == b) == (op == "==")
             raise Unreadable(f"{op} of types is not read")
+        if isinstance(a, Arrival):
+            return a.compared(op, b)
         if op in ("==", "!=") and (a is None or b is None):
             return op == "!="
         return self._counted(self.of.binary(op, a, b))
@@ -246,7 +251,11 @@ class Run:
     # --- blocks
 
     def program_id(self, axis: Any, **_: Any) -> Ints:
-        return Ints((), (block_ids(self.blocks, self.launch.grid, int(axis)),))
+        found = Ints((), (block_ids(self.blocks, self.launch.grid, int(axis)),))
+        if self.arriving.is_last:
+            every = block_ids(np.arange(self.launch.blocks), self.launch.grid, int(axis))
+            self.arriving.check_place(int(axis), found, Ints((), (every,)))
+        return found
 
     def num_programs(self, axis: Any, **_: Any) -> Ints:
         return number(self.launch.grid[int(axis)])
@@ -269,7 +278,8 @@ class Run:
         self.check_read(memory)
         if self.of.reals is None:
             self.launch.check_bounds(memory, offsets, where, blocks, "reads")
-            self.launch.check_read(memory, offsets, where, blocks, own=memory in self._stored)
+            own, last = memory in self._stored, self.arriving.is_last
+            self.launch.check_read(memory, offsets, where, blocks, own=own, last=last)
         kind = memory.kind
         if memory.data is None and kind not in (*FLOATS, *RAW):
             raise Unreadable(f"whole numbers are read from {memory.name}, of which nothing is known")
@@ -308,7 +318,7 @@ class Run:
             mask = None if mask is None else np.broadcast_to(mask, places.shape)
             own = (ids if mask is None else ids[mask]).reshape(-1)
         flat = (places if mask is None else places[mask]).reshape(-1)
-        found = world.read(memory, flat, self.launch.number, own)
+        found = world.read(memory, flat, self.launch.number, own, last=self.arriving.is_last)
         if mask is None:
             return found.each(lambda array: array.reshape(places.shape))
 
@@ -340,6 +350,11 @@ class Run:
             return
         if not isinstance(pointer, Pointers):
             raise Wrong("type", "what is stored to is no pointer")
+        if self.arriving.is_counter(pointer.memory):
+            self.waiting.check_write(pointer.memory.name)
+            self.arriving.set_back(pointer, value, mask)
+            return
+        self.arriving.check_store(pointer.memory)
         tile = self.of.tile(value)
         shape = common(pointer.shape, tile.shape)
         moved = of_shape(pointer, shape)
@@ -370,10 +385,14 @@ class Run:
 
         layer.put(lanes(places), found.real.each(lanes))
 
-    def atomic_add(self, pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Nothing:
+    def atomic_add(self, pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Any:
         """A sum is the same in any order; what was there before depends on the order, and may not be used."""
         if not isinstance(pointer, Pointers):
             raise Wrong("type", "what is added to is no pointer")
+        if self.arriving.is_counter(pointer.memory):
+            self.waiting.check_write(pointer.memory.name)
+            return self.arriving.add(pointer, val, mask, sem, scope, self._stored)
+        self.arriving.check_store(pointer.memory)
         shape = common(pointer.shape, self.of.tile(val).shape)
         moved = of_shape(pointer, shape)
         assert isinstance(moved, Pointers)

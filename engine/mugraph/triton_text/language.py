@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -52,6 +53,22 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+
+
+class Condition(ABC):
+    """A value that only `if` may ask for."""
+
+    @abstractmethod
+    def enter(self, here: dict[str, Value], place: int) -> bool:
+        """Does it hold? If so, what may not be read there of the names becomes APART. place: of the statement"""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """What was done where it holds has been done."""
+
+
+APART = object()
+"""What a name stands for where it may not be read."""
 
 
 class Language(Protocol):

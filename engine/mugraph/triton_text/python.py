@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 
 from mugraph.triton_text.expressions import DEEPEST, DELETED, Expressions
-from mugraph.triton_text.language import BINARY, Language, Value
+from mugraph.triton_text.language import BINARY, Condition, Language, Value
 from mugraph.triton_text.objects import kept
 from mugraph.triton_text.refusals import Refused, Unreadable
 from mugraph.triton_text.source import Function, Module
@@ -129,7 +129,11 @@ class Evaluator(Expressions):
                 if not isinstance(value, ast.Constant):
                     self.value(value, here, module)
             case ast.If(test, body, orelse):
-                self._body(body if self._truth(self.value(test, here, module)) else orelse, here, module)
+                asked = self.value(test, here, module)
+                if isinstance(asked, Condition):
+                    self._under(asked, statement, here, module)
+                else:
+                    self._body(body if self._truth(asked) else orelse, here, module)
             case ast.For(target, iterable, body, orelse):
                 self._loop(target, self._iterated(self.value(iterable, here, module)), body, orelse, here, module)
             case ast.While(test, body, orelse):
@@ -165,6 +169,20 @@ class Evaluator(Expressions):
                 raise Unreadable("the text raises an error for these inputs", self.line)
             case _:
                 raise Unreadable(f"{type(statement).__name__} is not read", self.line)
+
+    def _under(
+        self,
+        asked: Condition,
+        statement: ast.If,
+        here: dict[str, Value],
+        module: Module,
+    ) -> None:
+        holds = asked.enter(here, id(statement))
+        try:
+            self._body(statement.body if holds else statement.orelse, here, module)
+        finally:
+            if holds:
+                asked.leave()
 
     def _loop(
         self,

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.triton_text.arrivals import Arrivals
 from mugraph.triton_text.inputs import Inputs
 from mugraph.triton_text.ints import REACH, Bools, Ints, around, extent, of_blocks
 from mugraph.triton_text.memory import UNWRITTEN, WITH_Q, WITHOUT_Q, Layer, Memory, coded
@@ -72,8 +73,11 @@ class World:
         """Nothing has been read."""
         self.elements = self._work = 0
 
-    def read(self, memory: Memory, at: Flat, step: int, blocks: NDArray[np.int64] | None = None) -> Real:
-        """What the elements hold before a step. blocks: of the step, that read; they also see what they wrote.
+    def read(
+        self, memory: Memory, at: Flat, step: int, blocks: NDArray[np.int64] | None = None, *, last: bool = False
+    ) -> Real:
+        """What the elements hold before a step. blocks: of the step, that read; they also see what they wrote. last:
+        and what others of their groups did, which were run before.
 
         Raises TooMuch."""
         self._work += max(at.size, _CALL)
@@ -94,7 +98,8 @@ class World:
             owner = layer.owners.of(at[left])
             if layer.step == step:
                 assert blocks is not None
-                found = (owner == blocks[left] + 1) & (layer.codes[at[left]] != UNWRITTEN)
+                seen = owner > 0 if last else owner == blocks[left] + 1
+                found = seen & (layer.codes[at[left]] != UNWRITTEN)
             else:
                 found = owner > 0
                 missing = found & (layer.codes[at[left]] == UNWRITTEN)
@@ -165,6 +170,8 @@ class Launch:
     added: set[Memory] = field(default_factory=set[Memory])
     """What its blocks add to."""
     start: Start = field(default_factory=Start)
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    """Of its blocks, where the last ones of groups go on."""
     again: bool = False
     """The survey runs a second time, now that it is known what the launch writes."""
     _done: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
@@ -177,16 +184,23 @@ class Launch:
         """in_one: looks at all blocks together, and says whether that was enough (boxes.py). Raises Wrong and
         Unreadable."""
         self._done = np.zeros(self.blocks, np.bool_)
+        self.arrivals.begin(self.blocks)
         if in_one(self):
             return
         for self.again in (False, True):
             if self.again and not self.written & self.also_read:
                 break
-            self._apart(np.arange(self.blocks), None, _SURVEYED)
-            for memory in self.written - self.added:
-                twice = memory.layer(self.number, self.line).owners.settle()
-                if twice is not None:
-                    self._refuse(memory, twice)
+            self._look()
+            if self.arrivals.any and self.arrivals.last is None:  # now it is known who the last ones may be
+                self.arrivals.know()
+                self._look()
+
+    def _look(self) -> None:
+        self._apart(np.arange(self.blocks), None, _SURVEYED)
+        for memory in self.written - self.added:
+            twice = memory.layer(self.number, self.line).owners.settle()
+            if twice is not None:
+                self._refuse(memory, twice)
 
     def begin(self) -> None:
         """Nothing has been run."""
@@ -198,9 +212,13 @@ class Launch:
         return int(self._done.sum())
 
     def run(self, blocks: NDArray[np.int64]) -> None:
+        if self.arrivals.any:
+            blocks = self.arrivals.with_members(blocks)
         wanted = blocks[~self._done[blocks]]
         self._done[wanted] = True
-        self._apart(wanted, self.world.reals, max(1, _TOGETHER // self.largest))
+        most, last = max(1, _TOGETHER // self.largest), self.arrivals.are_last(wanted)
+        self._apart(wanted[~last], self.world.reals, most)
+        self._apart(wanted[last], self.world.reals, most)
 
     def _apart(self, blocks: NDArray[np.int64], reals: Reals | None, most: int) -> None:
         """In groups that go the same way."""
@@ -279,10 +297,11 @@ class Launch:
         return found
 
     def check_read(
-        self, memory: Memory, offsets: Ints, mask: Bools | None, blocks: NDArray[np.int64], *, own: bool
-    ) -> None:
+        self, memory: Memory, offsets: Ints, mask: Bools | None, blocks: NDArray[np.int64], *, own: bool,
+        last: bool = False,
+    ) -> None:  # fmt: skip
         """Is what is read inside of the tensor, written before, and not written by this launch? own: the run has
-        written to the memory before"""
+        written to the memory before; last: each block is the last one of its group"""
         self.also_read.add(memory)
         races = self.again and memory in self.written
         if memory.is_dense and memory.is_written(self.number) and not races and not own:
@@ -300,6 +319,8 @@ class Launch:
             if layer is not None:
                 owner = layer.owners.of(places)
                 foreign = (owner > 0) & (owner != ids + 1)
+                if last:
+                    foreign &= ~self.arrivals.are_together(ids, np.maximum(owner - 1, 0))
                 if foreign.any():
                     at = int(foreign.argmax())
                     other = self.named(int(owner[at]) - 1)

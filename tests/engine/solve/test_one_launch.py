@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 from mugraph.checking.again import Here, check_again, modules_in
@@ -24,25 +24,18 @@ from mugraph.ir.region import Trace
 from mugraph.ir.spec import check_mugraph
 from mugraph.ir.text import format_mugraph, parse_mugraph
 from mugraph.optimizer.nodes import scheduled
-from mugraph.options import Options
 from mugraph.plans.origins import origins
-from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.reports.text import beside_words
-from mugraph.solve.filetime import FileTime
 from mugraph.solve.launch_verdict import verified_as_one
 from mugraph.solve.one_launch import NOT_YET, one_launch, with_verdicts
 from mugraph.solve.overlapping import BESIDE, USUAL
-from mugraph.solve.tools import Tools
 from mugraph.store import Store
-from mugraph.targets import TARGETS, Target
-from mugraph.tune.measure import Compared
-from mugraph.tune.messages import Agreed, Subject
+from mugraph.targets import TARGETS
 from mugraph.verification.document import verify_mugraph
-from mugraph.verification.float_results import FloatResult
 from mugraph.verification.float_test import FloatTester
 
-from tests.engine.solve.machine import TARGET, Machine
-from tests.engine.solve.solving import solved_with
+from tests.engine.solve.machine import TARGET
+from tests.engine.solve.timed import Side, kernels_of, plan_of, solved_when_timed
 
 TEXT = """
 import torch
@@ -85,71 +78,18 @@ def written(x, y, a, b):
 TOGETHER = {"three": 3, "norms": 2, "beside": 2}
 
 
-@dataclass
-class Side(Machine):
-    """Says how long the plan takes, by how its kernels are launched."""
-
-    us: Mapping[str, float] = field(default_factory=lambda: {BESIDE: 8.0})
-    right: bool = True
-    agrees: bool = True
-    timed: list[list[str]] = field(default_factory=list[list[str]])
-
-    def compare_called(
-        self, subjects: Sequence[Subject], inputs: object, ours: str, applied: object, **_: object
-    ) -> Compared:
-        names = [one.name for one in subjects]
-        self.timed.append(names)
-        if USUAL not in names:
-            return super().compare_called(subjects, inputs, ours, applied)
-        assert ["_part(" in one.source for one in subjects] == [name.startswith(BESIDE) for name in names]
-        found = {name: replace(self._measured(1.0), median_us=self.us.get(name, 10.0)) for name in names}
-        return Compared(dict(found), dict(found))
-
-    def test_kernel(self, *given: object) -> FloatResult:
-        wrong = "_part(" in cast(Any, given[0]).jit and not self.right
-        return FloatResult(not wrong, "it is wrong" if wrong else None, 1e-3, 1e-3, "a GPU")
-
-    def agree(self, *given: object) -> Agreed:
-        reference = cast(Subject, given[1])
-        return Agreed(self.agrees or reference.name != USUAL, 0.0, 1e-3)
-
-
 @pytest.fixture(scope="module")
 def tester() -> Iterator[FloatTester]:
     with FloatTester(timeout_s=120) as tester:
         yield tester
 
 
-def solved(
-    trace: Trace,
-    machine: Machine,
-    name: str = "three",
-    target: Target = TARGET,
-    store: Store | None = None,
-    *,
-    measured: bool = True,
-    overlap: bool = True,
-) -> RegionResult:
-    it = cast(Any, machine if measured else None)
-    tools = Tools(
-        target, cast(Any, machine), compiled=measured, measurer=it, pool=it, peers=it, file_time=FileTime(500.0)
-    )
-    return solved_with(trace, name, tools, Options(budget_s=0.5, max_kernels=1, overlap=overlap), store)
-
-
-def plan_of(result: RegionResult) -> RegionPlan:
-    assert result.status == "improved", result.reason
-    assert result.plan is not None
-    return result.plan
-
-
-def kernels_of(plan: RegionPlan) -> list[KernelStep]:
-    return [step for step in plan.steps if isinstance(step, KernelStep)]
+solved = partial(solved_when_timed, name="three")
 
 
 @pytest.fixture(scope="module")
 def usual(trace: Trace) -> Mapping[str, RegionResult]:
-    return {name: solved(trace, Side(us={}), name) for name in (*TOGETHER, "after", "written")}
+    return {name: solved(trace, Side(us={}), name=name) for name in (*TOGETHER, "after", "written")}
 
 
 @pytest.mark.parametrize("name", TOGETHER)

@@ -15,6 +15,7 @@ from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.index import REACH, WIDE, Indices, subscript
 from mugraph.codegen.tile.kinds import EXP2, ROWMAX
+from mugraph.codegen.tile.meeting import Meeting
 from mugraph.codegen.tile.memory import finish_loads, store
 from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.operators import operator
@@ -39,8 +40,9 @@ class Emitter(Values):
     def __init__(
         self, block: BlockGraph, plan: Plan, softmax: SafeSoftmax, facts: Analyses, order: Sequence[Dim],
         indices: Indices, constants: Constants, precision: Precision, stages: int,
+        meeting: Meeting,
     ) -> None:  # fmt: skip
-        super().__init__(block, plan, softmax.nodes, facts, order, indices, constants, precision)
+        super().__init__(block, plan, softmax.nodes, facts, order, indices, constants, precision, meeting)
         self._softmax = softmax
         has_products = any(node.kind.contracts for node in self.nodes.values())
         self._stages = stages if stages >= LOADS_AHEAD and not has_products else 0

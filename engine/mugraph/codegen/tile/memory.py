@@ -57,7 +57,9 @@ def _load_text(out: Values, value: Value, node: Node, *, again: bool) -> str:
     mask = " & ".join(test for test in outside if test)
     if mask:
         arguments += [f"mask={mask}", "other=0.0"]
-    if again:
+    if node.tensor in out.meeting.fresh:  # PTX has either a cache operator or a priority of eviction
+        arguments.append('cache_modifier=".cg"')
+    elif again:
         arguments.append('eviction_policy="evict_last"')
     elif _read_once(out, value, node):
         arguments.append('eviction_policy="evict_first"')
@@ -88,7 +90,7 @@ def store(out: Values, node: Node, region: Region) -> Item:
     parts = (f"tl.store({out.indices.pointer(tensor, dims)}, ", Ref(value), f", mask={mask})" if mask else ")")
     line = Line("", uses(Expr(parts), region))
     grid = [axis for axis, p in out.plan.items() if p.role is Role.GRID]
-    missing = [out.indices.grid.pids[axis] for axis in grid if axis not in node.axes]
+    missing = [out.indices.grid.pids[a] for a in grid if a not in node.axes and a not in out.meeting.copied]
     if not missing:
         return line
     tests = [f"{pid} == 0" for pid in missing]  # every block along these axes has the same value

@@ -11,6 +11,7 @@ from mugraph.codegen.tile.axes import MAX_TILE, Dim, Plan
 from mugraph.codegen.tile.constants import Constants
 from mugraph.codegen.tile.index import Indices
 from mugraph.codegen.tile.masks import MaskText
+from mugraph.codegen.tile.meeting import ALONE, Meeting
 from mugraph.codegen.tile.nodes import Node, Nodes
 from mugraph.codegen.tile.pads import ANY, Pad, Unknown
 from mugraph.codegen.tile.text import Assign, Expr, Prec, Ref, Region, Value, number, uses
@@ -25,7 +26,7 @@ class Values(ABC):
 
     def __init__(
         self, block: BlockGraph, plan: Plan, nodes: Nodes, facts: Analyses, order: Sequence[Dim],
-        indices: Indices, constants: Constants, precision: Precision,
+        indices: Indices, constants: Constants, precision: Precision, meeting: Meeting = ALONE,
     ) -> None:  # fmt: skip
         self.block = block
         self.plan = plan
@@ -35,6 +36,7 @@ class Values(ABC):
         self.indices = indices
         self.constants = constants
         self.precision: Precision = precision
+        self.meeting = meeting
         self.masks = MaskText(plan, indices)
         self.loads: list[tuple[Value, Node]] = []  # to be written last: memory.py
         self._names: dict[str, str] = {}

@@ -109,5 +109,5 @@ def graph_of(step: KernelStep) -> MuGraph:
             tensors.setdefault(tensor.name, tensor)
     inputs = tuple(tensor.name for tensor in program.tensors)
     outputs = tuple(tensor.name for tensor in program.outputs.values())
-    name, together = step.kernel.name, step.one_launch
-    return MuGraph(name, sizes, tuple(tensors.values()), inputs, outputs, step.kernels, together)
+    around = step.kernel.name, sizes, tuple(tensors.values()), inputs, outputs
+    return MuGraph(*around, step.kernels, step.one_launch, step.combined)

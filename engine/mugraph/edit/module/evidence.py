@@ -65,6 +65,9 @@ def _kernel_lines(kernel: KernelSource) -> list[str]:
     stages = "1 stage" if kernel.num_stages == 1 else f"{kernel.num_stages} stages"
     early = "; starts while the kernel before it ends" if kernel.early else ""
     beside = f"; one launch of {_parts_words(kernel)}, side by side" if kernel.joined else ""
+    if kernel.combined is not None:
+        made = kernel.combined
+        beside = f"; what its blocks store is combined in the same launch, as {made.second.name} ({made.groups} groups)"
     return [f"  kernel    {kernel.name}: {grid} blocks, {warps}, {stages}{beside}{early}"]
 
 

@@ -31,6 +31,57 @@ class _Torch:
             strides = _row_major[shape] = torch.empty(shape, device="meta").stride()
         return _empty_on_gpu(shape, strides, dtype)
 
+    def zeros(self, shape: tuple[int, ...], *, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+        """Counters of the blocks of a kernel, which leaves them at 0, as it finds them."""
+        return _counters(shape[0], device) if dtype is torch.int32 else torch.zeros(shape, dtype=dtype, device=device)
+
+
+_COUNTERS, _APART, _OF_THREAD = 1 << 16, 32, 2
+"""Numbers that are made at once; what is handed out begins at multiples of so many; the name of a stream that is
+another one in each thread."""
+_counting: dict[tuple[int, int], torch.Tensor] = {}
+"""Of each stream of a device: it runs one kernel after the other, and each leaves 0 to the next one."""
+_for_graphs: dict[int, torch.Tensor] = {}
+"""What is left of each device's, which no graph has."""
+_given_to_graphs: list[torch.Tensor] = []
+"""All that was made for graphs, which may be replayed as long as this process runs."""
+_one_at_a_time = threading.Lock()
+_of_operator = threading.local()
+"""Whether this thread is in an operator of PyTorch's: then memory is of whoever compiled what calls it. The graphs
+that torch.compile makes have a pool of it, in which nothing may stay that they do not know of."""
+
+
+def _zeroed(count: int, device: torch.device) -> torch.Tensor:
+    return torch.zeros((count,), dtype=torch.int32, device=device)
+
+
+def _counters(count: int, device: torch.device) -> torch.Tensor:
+    """Zeros, that whoever is given them leaves as zeros in the order of the current stream. To fill them at each call
+    would be one more launch. A kernel that is captured in a graph has some of its own, for good: the graph may be
+    replayed on any stream, while other graphs and other calls run. (A graph that was made ready to run waits for its
+    own last replay; two that were made of one capture share all memory of it, and may not run side by side.)"""
+    at = device.index
+    if device.type != "cuda" or at is None or at != _current_device() or count > _COUNTERS or vars(_of_operator):
+        return _zeroed(count, device)
+    stream, capturing, room = _current_stream(at), _capturing(), -(-count // _APART) * _APART
+    if not capturing and (known := _counting.get((at, stream))) is not None and known.numel() >= count:
+        return known
+    with _one_at_a_time:
+        left = _for_graphs.get(at)
+        if capturing:
+            if left is None or left.numel() < room:
+                return _zeroed(count, device)  # the graph fills them at each replay
+            _for_graphs[at] = left[room:]
+            return left[:count]
+        if left is None or left.numel() < room:
+            _for_graphs[at] = left = _zeroed(_COUNTERS, device)
+            _given_to_graphs.append(left)
+            torch.cuda.current_stream(at).synchronize()  # a replay on another stream finds them filled
+        if stream == _OF_THREAD:
+            return _zeroed(count, device)
+        found = _counting[at, stream] = _zeroed(max(count, 1024), device)
+        return found
+
 
 _torch = _Torch()
 vars(_torch).update({name: value for name, value in vars(torch).items() if isinstance(value, torch.dtype)})
@@ -195,6 +246,13 @@ def _operator(
         with torch.cuda.device_of(tensors[0]):
             return launched(*tensors)
 
+    def as_operator(*tensors: torch.Tensor) -> Any:
+        _of_operator.name = name
+        try:
+            return on_its_device(*tensors)
+        finally:
+            vars(_of_operator).clear()
+
     def ordinary(*tensors: torch.Tensor) -> Any:
         at = _place_of(tensors[0])
         return launched(*tensors) if at < 0 or at == _current_device() else on_its_device(*tensors)
@@ -218,7 +276,7 @@ def _operator(
     taken = ", ".join(f"Tensor {name}" for name in parameters)
     given = "Tensor" if results == 1 else f"({', '.join(['Tensor'] * results)})"
     operator = torch.library.custom_op(
-        name, on_its_device, mutates_args=(), schema=f"({taken}) -> {given}", tags=(torch.Tag.needs_exact_strides,)
+        name, as_operator, mutates_args=(), schema=f"({taken}) -> {given}", tags=(torch.Tag.needs_exact_strides,)
     )
     operator.register_fake(made)
     run = _entry(len(parameters), operator, prepared, first, now)

@@ -34,6 +34,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import warnings
 import weakref
 from collections.abc import Callable

@@ -115,14 +115,16 @@ class _Straight:
         given = given or _Given({one: (at, 0) for at, one in enumerate(every)}, (None,) * len(every))
         names = self._returned()
         rest = [part for part in self.text.body[:-1] if self._made(part) is None and self._kernel(part) is None]
-        rest = [part for part in rest if not isinstance(part, ast.Delete)]
+        counters = {part.targets[0].id: self._counted(part) for part in rest if self._counts(part)}
+        rest = [part for part in rest if not isinstance(part, ast.Delete) and not self._counts(part)]
         simple = all(isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant) for part in rest)
         outputs = [name for name in self.made if name not in self.scratch]
         if not simple or not all(isinstance(one, ast.Name) and one.id in outputs for one in names):
             return None
         made = [(*self.lies[name], self.made[name][1]) for name in outputs]
+        made += counters.values()
         made += [((self.end,), (1,), torch.uint8)] if self.end else []
-        of = {**given.places, **{name: (len(given.lies) + at, 0) for at, name in enumerate([*outputs, ""])}}
+        of = {**given.places, **{name: (len(given.lies) + at, 0) for at, name in enumerate([*outputs, *counters, ""])}}
         of |= {name: (of[where][0], offset) for name, (where, offset) in self.offsets.items()}
         ways = [0] * len(given.lies)
         for name in self.read:
@@ -192,6 +194,8 @@ class _Straight:
             case ast.Expr(ast.Call() as call) if self._kernel(part) is not None:
                 return self._launch(call)
         assert isinstance(part, (ast.Assign, ast.Expr, ast.Return))
+        if self._counts(part):
+            return [ast.unparse(part).replace("torch.", "_torch.", 1)]
         return [ast.unparse(part)]
 
     def _made(self, part: ast.stmt) -> tuple[tuple[int, ...], torch.dtype] | None:
@@ -202,6 +206,18 @@ class _Straight:
                 assert given.keys() == {"device", "dtype"}
                 return ast.literal_eval(shape), getattr(torch, given["dtype"].attr)
         return None
+
+    def _counts(self, part: ast.stmt) -> bool:
+        """`name = torch.zeros(...)`, which are counters."""
+        match part:
+            case ast.Assign([ast.Name()], ast.Call(ast.Attribute(ast.Name("torch"), "zeros"))):
+                return True
+        return False
+
+    def _counted(self, part: ast.Assign) -> Callable[..., torch.Tensor]:
+        """What gives these counters, which are other ones on each stream."""
+        count, device = *ast.literal_eval(part.value.args[0]), torch.device("cuda", self.device)
+        return functools.partial(_counters, count, device)
 
     def _kernel(self, part: ast.stmt) -> _Kernel | None:
         """Of `kernel[grid](...)`."""

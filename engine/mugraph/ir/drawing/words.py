@@ -89,7 +89,11 @@ def grid_words(kernel: GraphKernel) -> str:
 
 
 def beside_words(mugraph: MuGraph, kernel: str) -> str:
-    """`; one launch with k, v` of a kernel that is launched together with others; "" of another."""
+    """`; one launch with k, v` of a kernel that is launched together with others, `; combined in the same launch as k`
+    of one that combines another one's sums; "" of another."""
+    combined = mugraph.combines(kernel)
+    if combined:
+        return f"; combined in the same launch as {combined}"
     others = mugraph.beside(kernel)
     return f"; one launch with {', '.join(others)}" if others else ""
 

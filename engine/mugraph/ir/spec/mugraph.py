@@ -60,6 +60,7 @@ def mugraph_violations(mugraph: MuGraph, broken: Collection[str] = ()) -> Iterat
             yield f"nothing writes output {name}"
     yield from _window_violations(mugraph)
     yield from _launch_violations(mugraph)
+    yield from _combined_violations(mugraph)
 
 
 def _launch_violations(mugraph: MuGraph) -> Iterator[str]:
@@ -90,6 +91,30 @@ def _launch_violations(mugraph: MuGraph) -> Iterator[str]:
                         yield f"kernel {name} reads {read}, which {made[other]} makes after its launch begins"
             writes = [tensor.name for tensor in kernel.block.outputs] if is_graph else [*kernel.outputs]
             made |= dict.fromkeys(writes, name)
+
+
+def _combined_violations(mugraph: MuGraph) -> Iterator[str]:
+    """Of a launch that combines its own sums the second kernel comes right after the first, and nothing else reads what
+    the first one makes."""
+    kernels = {kernel.name: kernel for kernel in mugraph.kernels}
+    order = [*kernels]
+    listed = [name for pair in (*mugraph.combined, *mugraph.one_launch) for name in pair]
+    for first, second in mugraph.combined:
+        one, other = kernels.get(first), kernels.get(second)
+        if not isinstance(one, GraphKernel) or not isinstance(other, GraphKernel):
+            yield f"{first} and {second}, which are one launch, are not both generated kernels"
+            continue
+        if max(listed.count(name) for name in (first, second)) > 1:
+            yield f"kernel {first} or {second} is in two launches"
+        if order.index(second) != order.index(first) + 1:
+            yield f"kernel {second} does not come right after {first}, in whose launch it is"
+        made, read = ({tensor.name for tensor in of} for of in (one.block.outputs, other.block.inputs))
+        if not made <= read or not made.isdisjoint(mugraph.outputs):
+            yield f"not all that {first} makes is for {second}, in whose launch it is"
+        for kernel in mugraph.kernels:
+            inputs = [t.name for t in kernel.block.inputs] if isinstance(kernel, GraphKernel) else kernel.inputs
+            if kernel.name != second and not made.isdisjoint(inputs):
+                yield f"{kernel.name} reads what {first} makes, which only {second} has"
 
 
 def _window_violations(mugraph: MuGraph) -> Iterator[str]:

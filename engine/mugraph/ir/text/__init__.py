@@ -15,7 +15,8 @@
           ...
         Y[b, n] = store(Z, y)  omap {x: n, y: b}
 
-`one_launch q, k, v` before the kernels names those that are launched together, each with blocks of its own.
+`one_launch q, k, v` before the kernels names those that are launched together, each with blocks of its own;
+`combined product, sums` a kernel and the one that combines its sums in the same launch.
 A pre-defined kernel is one line, `library mm(x, w) -> y = "torch.mm(x, w)"`, with what it computes below it
 where that is known. A dimension of several axes is `head*dim`, one of none is `1`, one that is read through a window is
 `window p over r stride 2 pad 1` (windows.py); strides are shown where they are not row-major; `: f32` marks a value the

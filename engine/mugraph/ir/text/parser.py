@@ -34,13 +34,20 @@ def parse_mugraph(text: str) -> MuGraph:
     together: list[tuple[str, ...]] = []
     while lines.has("one_launch"):
         together.append(listed(lines.take("one_launch").rest))
+    combined: list[tuple[str, str]] = []
+    while lines.has("combined"):
+        line = lines.take("combined")
+        pair = listed(line.rest)
+        if len(pair) != 2:
+            line.fail("`combined` has two kernels: one, and the one that combines its sums")
+        combined.append((pair[0], pair[1]))
     kernels: list[GraphKernel | LibraryKernel] = []
     while lines.has("kernel", "library"):
         is_graph = lines.has("kernel")
         kernels.append(_kernel(lines, sizes, tensors) if is_graph else _library(lines, sizes, tensors))
     lines.end()
-    every, outputs = tuple(tensors.values()), listed(tail[3:])
-    return MuGraph(name, sizes, every, listed(inputs), outputs, tuple(kernels), tuple(together))
+    every, outputs, launches = tuple(tensors.values()), listed(tail[3:]), (tuple(together), tuple(combined))
+    return MuGraph(name, sizes, every, listed(inputs), outputs, tuple(kernels), *launches)
 
 
 def parse_program(text: str) -> TensorProgram:

@@ -128,6 +128,8 @@ def _mugraph(mugraph: MuGraph) -> Iterator[str]:
         yield f"  tensor {format_tensor(tensor, mugraph.sizes)}"
     for group in mugraph.one_launch:
         yield f"  one_launch {', '.join(group)}"
+    for pair in mugraph.combined:
+        yield f"  combined {', '.join(pair)}"
     for kernel in mugraph.kernels:
         yield ""
         if isinstance(kernel, LibraryKernel):

@@ -2,7 +2,7 @@
    than it was when this was prepared, `ordinary` does it all.
    held: ordinary; a list of the dictionaries that hooks are in, and how kernels are launched; a tuple of lists, the
    hooks, which must be empty while these do not change; empty; a tuple of what it is called with for each tensor that is
-   made, the last for all scratch together; Triton's settings and the names of its hooks there; classes of kernels, each
+   made, or of the function that gives it, the last for all scratch together; Triton's settings and the names of its hooks there; classes of kernels, each
    before the function that launches them; kernels, whose own hooks must be empty; the device's number; what is compiled,
    which stays loaded.
    A kernel's argument is a tensor with an offset, so that a view which only kernels read is never made. */
@@ -139,6 +139,11 @@ static int lies_so(PyObject *tensor, const Lies *wanted) {
            !memcmp(strides, wanted->strides, dim * sizeof(int64_t));
 }
 
+/* A tensor: of what `empty` is called with, or what a function gives. */
+static PyObject *made_by(PyObject *empty, PyObject *how) {
+    return PyTuple_Check(how) ? PyObject_Call(empty, how, NULL) : PyObject_CallNoArgs(how);
+}
+
 /* What is made; True where nothing is. */
 static PyObject *results_of(Launch *one, PyObject **made) {
     if (!one->results) return Py_NewRef(Py_True);
@@ -175,7 +180,7 @@ static int launch_on(Launch *one, PyObject *const *given, PyObject **result) {
     }
     is = -1;
     for (int i = 0; i < one->making; i++) {
-        if (!made[i]) made[i] = PyObject_Call(held[3], PyTuple_GET_ITEM(held[4], i), NULL);
+        if (!made[i]) made[i] = made_by(held[3], PyTuple_GET_ITEM(held[4], i));
         if (!made[i] || address(made[i], &places[one->given + i])) goto done;
     }
     is = launch_all(one, places, stream) ? 0 : (*result = results_of(one, made)) ? 1 : -1;
