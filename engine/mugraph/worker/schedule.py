@@ -247,7 +247,7 @@ class Schedule:
             queued = self._searchable(job, job.request, known)
         states = all_states(known, queued)
         said = [*known.trace.errors, *known.trace.notices]
-        self._send(m.Found(job.request.id, job.uri, job.version, states, said, seconds))
+        self._send(m.Found(job.request.id, job.uri, job.version, states, said, seconds, [*known.trace.shapes_from]))
 
     def _search(self, job: Job, known: Known) -> None:
         """The second part of a Search: what has no result yet. Then both again, for all the ways in which the functions
