@@ -51,7 +51,8 @@ def optimize(
     called_from: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FILE", help="A file with shapes whose run calls this one; else files that import it are looked for."
+            metavar="FILE",
+            help="A file with shapes that calls this one. Without, those that import it are looked for.",
         ),
     ] = None,
     verbose: _Verbose = False,
@@ -67,9 +68,7 @@ def optimize(
     from mugraph.pipeline import Options
 
     options = Options.of(settings, executor)
-    return command(
-        place, options, as_json=json, apply=apply, verbose=verbose, use_store=not no_store, callers=callers
-    )
+    return command(place, options, as_json=json, apply=apply, verbose=verbose, use_store=not no_store, callers=callers)
 
 
 @app.command()

@@ -22,6 +22,7 @@ from mugraph.reports.document import file_document
 from mugraph.reports.progress import ProgressView
 from mugraph.reports.text import print_report
 from mugraph.store import Store
+from mugraph.trace.report import in_other_files
 from mugraph.trace.syntax.callers import Callers
 from mugraph.trace.syntax.source import read_source
 from mugraph.tune.device import UnknownTarget
@@ -39,9 +40,12 @@ def optimize(
     use_store: bool,
     callers: Sequence[Path] = (),
 ) -> int:
-    """callers: files whose runs say how this one is called; none: those that are found. Exit status: with `apply`, 0 where all that was offered is written, whatever became of other regions; else 1 when
-    a region failed. Raises WrongUsage."""
-    result = _run(place, options, verbose, use_store, Callers(tuple(callers), each=True) if callers else None)
+    """callers: files whose runs say how this one is called; none: those that are found.
+
+    Exit status: with `apply`, 0 where all that was offered is written, whatever became of other regions; else 1 when a
+    region failed. Raises WrongUsage."""
+    called = Callers(tuple(callers), each=True) if callers else None
+    result = _run(place, options, verbose, use_store, called)
     for error in result.errors:
         if place.qualname and not result.regions and f"named {place.qualname}" in error:
             raise WrongUsage(error)
@@ -66,7 +70,7 @@ def _run(place: Where, options: Options, verbose: bool, use_store: bool, callers
             for event in events:
                 view.show(event)
                 if isinstance(event, Traced):
-                    notices += [*event.trace.notices, *_shapes_from(event.trace)]
+                    notices += [*event.trace.notices, *in_other_files(event.trace), *_shapes_from(event.trace)]
                 if isinstance(event, Done):
                     return event.result
     except (UnknownTarget, CannotExecute) as error:

@@ -114,6 +114,11 @@ class Region:
     times: int = field(default=1, compare=False)
 
     @property
+    def place(self) -> str:
+        """ "Block.forward, line 22"."""
+        return f"{self.function}, line {self.range.start.line + 1}"
+
+    @property
     def as_made(self) -> Region:
         """The region whose calls are those that are made."""
         return self if self.relaid is None else replace(self, calls=self.relaid.calls)
@@ -127,7 +132,7 @@ class Trace:
     notices:      likewise, of what is no error and has no region (a comment that is not read where it stands)
     dependencies: the user's other files that ran, by absolute path -> `text_digest` of what they held
     shapes_from:  the user's other files whose runs called this one's functions, by absolute path
-    elsewhere:    the user's other files that have regions of the run outside of those here -> which, in words
+    elsewhere:    the user's other files that have regions of the run outside of those here -> their places
     shares:       of a recorded run, that the regions' functions took, by the region's position; not stored with it
     """
 

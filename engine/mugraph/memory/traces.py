@@ -58,9 +58,7 @@ def traced(
         with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):  # tracing says what is wrong with the file
             text = read_source(path) if source is None else source
             if callers is None:
-                callers = callers_for(
-                    path, text, qualname=qualname, recorded_shapes=recorded_shapes, pictures=pictures
-                )
+                callers = callers_for(path, text, qualname=qualname, recorded_shapes=recorded_shapes, pictures=pictures)
             key = _key(path, text, qualname, recorded_shapes, pictures, callers)
             known = _recall(store, key)
             if known is not None:

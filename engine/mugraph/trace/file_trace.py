@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from sys import meta_path
@@ -64,11 +64,7 @@ def trace_request(request: Request) -> Trace:
         session.operators,
         dict(session.barriers.most_common()),
         {file.path: text_digest(file.text) for file in files},
-        (
-            *notices(definitions, regions, request.qualname),
-            *dict.fromkeys(session.without_region),
-            *_elsewhere(request.path, session.elsewhere),
-        ),
+        (*notices(definitions, regions, request.qualname), *dict.fromkeys(session.without_region)),
         shapes_from=tuple(shapes_from),
         elsewhere={file: tuple(names) for file, names in session.elsewhere.items()},
     )
@@ -122,10 +118,12 @@ def _of_callers(
     """Files whose runs come to this one, each with the regions that it adds: the first that calls a function says how.
     While functions of this file are left that nothing has called; all files, where the request names them."""
     request, known, began = session.request, [*own], time.monotonic()
-    functions = [one for one in definitions.missing if selected(one.function, request.qualname)]
+    forwards = {name for name in definitions.names if name.endswith(".forward")}  # a base may be another file's
+    functions = {*forwards, *(one.function for one in definitions.missing)}
+    functions = {name for name in functions if selected(name, request.qualname)}
     for caller in request.callers:
         some = any(selected(region.function, request.qualname) for region in known)
-        lacking = any(one.function not in session.ran for one in functions) or not (some or functions)
+        lacking = not functions <= session.ran or not (some or functions)
         if not request.all_callers and (not lacking or time.monotonic() - began > _PATIENCE_S):
             return
         source = Source(caller, read_source(Path(caller)))
@@ -138,7 +136,9 @@ def _of_callers(
         session.without_region += _without(request, called)
         if not called.ran:
             if request.all_callers and not (called.errors or called.failed):
-                session.without_region.append(f"the run of {Path(caller).name} calls nothing of {Path(request.path).name}")
+                session.without_region.append(
+                    f"the run of {Path(caller).name} calls nothing of {Path(request.path).name}"
+                )
             continue
         here = [region for region in found if not any(region is one for one in called.failed)]
         more = [region for region in here if not any(overlap(region.range, one.range) for one in known)]
@@ -155,20 +155,3 @@ def _without(request: Request, called: Session) -> Iterator[str]:
     for why in (*called.errors, *(f"{one.function}: {one.reason}" for one in called.failed)):
         yield f"{name} does not say how {Path(request.path).name} is called: {why}"
     yield from called.without_region
-
-
-_MOST = 3
-"""Regions of another file that are named."""
-
-
-def _elsewhere(path: str, found: Mapping[str, Mapping[str, None]]) -> Iterator[str]:
-    """ "its run finds 3 regions in layers.py (Block.forward, line 22, and 2 more): mugraph optimize ..."."""
-    for file, names in found.items():
-        listed, count = "; ".join([*names][:_MOST]), len(names)
-        more = f"; {count - _MOST} more" if count > _MOST else ""
-        what = "1 region" if count == 1 else f"{count} regions"
-        yield (
-            f"the run of {Path(path).name} finds {what} in {Path(file).name} ({listed}{more}), which {'is' if count == 1 else 'are'} "
-            f"searched there: "
-            f"mugraph optimize {file} --called-from {path}"
-        )

@@ -9,8 +9,9 @@ from mugraph.trace.picture import Picture
 
 class Request(msgspec.Struct, frozen=True):
     """source: the text to trace if it is not what the file holds. recorded, pictures: calls of a run, in words and as
-    they were. callers: files that call this one's functions, which are run as far as functions of this one
-    are left that nothing has called; all_callers: each of them. check: run on real tensors and replay each region. names: tell the names of PyTorch's functions."""
+    they were. callers: files that call this one's functions; they are run while functions of it are left that nothing
+    has called. all_callers: each of them is. check: run on real tensors and replay each region. names: tell the names
+    of PyTorch's functions."""
 
     path: str
     source: str | None = None

@@ -7,6 +7,7 @@ import logging
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -143,13 +144,11 @@ class Session:
             return
         before = len(partition.kept())
         some = partition.add_all(scope)
-        elsewhere = regions_elsewhere(scope, partition.kept()) if self.is_own else {}
-        for file, names in elsewhere.items():
-            self.elsewhere.setdefault(file, {}).update(names)
+        found = self.found_elsewhere(scope, partition)
         if entry.picture is not None and entry.picture.around.autocast and len(partition.kept()) == before:
             how = autocast_words(entry.picture.around)
             self.fail(entry, f"was called under autocast ({how}), where generated kernels do not run", "unsupported")
-        elif self.is_own and not (some or elsewhere) and (why := self.why_none(entry, scope, partition)) is not None:
+        elif self.is_own and not (some or found) and (why := self.why_none(entry, scope, partition)) is not None:
             self.without_region.append(why)
         if some:
             left = partition.left()
@@ -163,6 +162,13 @@ class Session:
     def is_own(self) -> bool:
         """Whether regions are looked for in the file whose functions are run."""
         return self.source is self.workspace.traced
+
+    def found_elsewhere(self, scope: Scope, partition: Partition) -> bool:
+        """Whether the last run has regions in other files."""
+        found = regions_elsewhere(scope, partition.kept()) if self.is_own else dict[str, Mapping[str, None]]()
+        for file, places in found.items():
+            self.elsewhere.setdefault(file, {}).update(places)
+        return bool(found)
 
     def why_none(self, entry: Entry, scope: Scope, partition: Partition) -> str | None:
         """Why there is no region in what the entry runs."""

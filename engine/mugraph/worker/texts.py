@@ -18,9 +18,7 @@ class Unreadable(Exception):
     """One sentence."""
 
 
-def state_of(
-    document: Document, text: str, runs: Runs, callers: Sequence[Path] = (), *, all_ways: bool = False
-) -> str:
+def state_of(document: Document, text: str, runs: Runs, callers: Sequence[Path] = (), *, all_ways: bool = False) -> str:
     """Digest of all that tracing the text depends on. callers: files that may be run to see how they call it. all_ways:
     that it is traced for all of them."""
     path = Path(document.path).absolute()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from mugraph.trace.regions.partition import MAX_CALLS
+from mugraph.trace.report import in_other_files
 
 TEXT = """
 # mugraph: x=f32[4, 8, 16]
@@ -129,7 +130,7 @@ def test_a_model_whose_code_is_in_another_file(trace, tmp_path: Path, monkeypatc
     (tmp_path / "scaled.py").write_text(INHERITED)
     monkeypatch.chdir(tmp_path)
     found = trace("from scaled import Scaled\n" + MODEL)
-    (said,) = found.notices
+    (said,) = in_other_files(found)
     other = tmp_path / "scaled.py"
     assert said == (
         "the run of program.py finds 1 region in scaled.py (Scaled.forward, line 7), which is searched there: "

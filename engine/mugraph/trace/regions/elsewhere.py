@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from mugraph.trace.regions.assemble import Assembled
 from mugraph.trace.regions.partition import Partition
@@ -14,7 +13,7 @@ from mugraph.trace.run.tape import File, Record
 
 
 def regions_elsewhere(scope: Scope, own: Sequence[Assembled]) -> Mapping[str, Mapping[str, None]]:
-    """Path of a file -> its regions, in words. own: the file's own regions"""
+    """Path of a file -> the places of its regions. own: the file's own regions"""
     left = {
         number
         for number, event in enumerate(scope.tape.events)
@@ -27,8 +26,7 @@ def regions_elsewhere(scope: Scope, own: Sequence[Assembled]) -> Mapping[str, Ma
         partition.add_all(there)
         kept = [one for one in partition.kept() if not left.isdisjoint(there.indices(one.unit))]
         if kept:
-            places = (f"{one.region.function}, line {one.region.range.start.line + 1}" for one in kept)
-            found[file.source.path] = dict.fromkeys(places)
+            found[file.source.path] = dict.fromkeys(one.region.place for one in kept)
             left -= _covered(there, kept)
     return found
 
@@ -50,7 +48,8 @@ def _others(scope: Scope, left: set[int]) -> list[File]:
     found: dict[str, File] = {}
     for activation in scope.tape.activations:
         file = scope.file_of(activation)
-        if file.is_own and file is not scope.here and Path(file.source.path) != Path(scope.here.source.path):
-            if not left.isdisjoint(range(activation.event, activation.end)):
-                found.setdefault(file.source.path, file)
+        if not file.is_own or file.source.path == scope.here.source.path:
+            continue
+        if not left.isdisjoint(range(activation.event, activation.end)):
+            found.setdefault(file.source.path, file)
     return list(found.values())
