@@ -241,6 +241,8 @@ def _like_here(name: str) -> Callable[[dict[str, object]], bool]:
 
 
 def _is_file(module: object) -> bool:
+    if isinstance(module, ModuleType) and vars(module) is globals().get("_FOR_NAMES"):
+        return True  # a notebook's, or an interactive session's
     name = vars(module).get("__file__") if isinstance(module, ModuleType) else None
     return isinstance(name, str) and os.path.basename(name) == _SOURCE and os.path.realpath(name) == _FILE
 
