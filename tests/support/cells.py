@@ -8,7 +8,6 @@ prints what the cells print.
 from __future__ import annotations
 
 
-
 def main() -> None:
     import json
     import linecache

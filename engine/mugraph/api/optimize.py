@@ -120,7 +120,11 @@ def optimize(
     found = in_memory.Origin.of(fn, *example_inputs, *example_keywords.values())
     if is_nested(found.qualname):
         return Optimized(fn, fn, [FileResult(str(found.path), detect(), ())])
-    if found.module is None and not found.is_of_session and in_memory.is_plain_data((*example_inputs, *example_keywords.values())):
+    if (
+        found.module is None
+        and not found.is_of_session
+        and in_memory.is_plain_data((*example_inputs, *example_keywords.values()))
+    ):
         runs = Runs(in_memory.described(found, example_inputs, example_keywords))
     else:
         runs = Runs(pictures=in_memory.pictured(found, example_inputs, example_keywords))

@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from mugraph.edit.apply import Prepared, prepare
 from mugraph.edit.cells.cell import EDITED, folder_of_cells, is_typed
+from mugraph.edit.cells.file import imports_of
 from mugraph.edit.cells.session import file_of_session, in_file
 from mugraph.edit.source.files import write_whole
 from mugraph.ir.content import digest
@@ -226,7 +227,8 @@ def kernel_module(ready: Prepared, session: dict[str, object] | None = None) -> 
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     module.__dict__["_FOR_FILE"] = os.path.realpath(ready.path)  # the file is not beside it
-    module.__dict__["_FOR_NAMES"] = session
+    if session is not None:
+        module.__dict__.update(_FOR_NAMES=session, _FOR_IMPORTS=imports_of(ready.path))
     spec.loader.exec_module(module)
     sys.modules[unique] = module
     return module

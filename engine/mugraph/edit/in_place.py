@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import linecache
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import cast
 from weakref import WeakKeyDictionary
 
 from mugraph.edit.apply import prepare
-from mugraph.edit.cells.cell import EDITED, codes_of, is_same
+from mugraph.edit.cells.cell import EDITED, codes_of, is_defined_in
 from mugraph.edit.in_memory import Origin, alias_in, kernel_module
 from mugraph.ir.kernel import KernelSource
 from mugraph.plans.plan import RegionPlan
@@ -57,8 +56,8 @@ class LoadedFile:
         before = codes_of(compile(self.text, str(self.path), "exec", dont_inherit=True))
         for name, function in functions.items():
             loaded = _first.get(function, function.__code__)
-            alike = operator.eq if not self.is_of_session else is_same
-            if name not in before or not alike(before[name], loaded):
+            is_alike = is_defined_in(function, self.text) if self.is_of_session else before.get(name) == loaded
+            if not is_alike:
                 raise TypeError(f"{self.path} has changed since {name} was loaded from it")
         plans = [plan for plan in plans if plan.region.function in functions]
         if not plans:

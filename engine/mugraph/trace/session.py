@@ -100,7 +100,9 @@ class Session:
             sys.path.insert(0, str(top))
         for picture in self.request.pictures.values():
             sys.path += [place for place in picture.around.path if place not in sys.path and Path(place).is_dir()]
-            if picture.module.rpartition(".")[2] == path.stem != "__init__":  # as the program imported it
+            if picture.of_session:
+                name, package = "__main__", None
+            elif picture.module.rpartition(".")[2] == path.stem != "__init__":  # as the program imported it
                 name, package = picture.module, picture.module.rpartition(".")[0] or None
         sys.argv = [self.source.path]
         try:

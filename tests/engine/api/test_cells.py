@@ -85,3 +85,103 @@ def test_a_model_of_several_cells(tmp_path: Path) -> None:
     )  # fmt: skip
     assert said[0].startswith("<mugraph.Optimized Net: kernels for 1 of 1 region")
     assert said[1:] == ["2", "0", "2", "0"]
+
+
+MADE = """\
+import dataclasses, functools
+
+def announced(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+    return wrapper
+
+squashed = lambda t: functional.softmax(t, dim=-1)  # noqa: E731
+
+@dataclasses.dataclass
+class Setting:
+    scale: float = 2.0
+    size: int = 32
+
+DEFAULT = Setting()
+
+@announced
+def scored(t, w, setting=DEFAULT):
+    return squashed(t @ w * setting.scale) @ w
+
+also = scored
+t, w = torch.randn(8, 32), torch.randn(32, 32)
+quick = mugraph.optimize(also, t, w, budget=1)
+print(quick)
+print(taken(lambda: torch.testing.assert_close(quick(t, w), scored(t, w), atol=1e-4, rtol=1e-4)))
+"""
+NOTHING_KEPT = (
+    "the source of {} is not there: of what was typed into Python itself or made by exec, nothing is kept; "
+    "define it in a file, a notebook or IPython"
+)
+REFUSED = """\
+def refused(what, *given):
+    try:
+        mugraph.optimize(what, *given)
+    except TypeError as error:
+        print(error)
+
+old = Setting
+class Holder(nn.Module):
+    def forward(self, t):
+        return squashed(t)
+holder = Holder()
+class Holder(nn.Module):
+    def forward(self, t):
+        return squashed(t) + 1.0
+refused(holder, t)
+made = {}
+exec("def typed(t):\\n    return t.softmax(-1)\\n", globals())
+refused(typed, t)
+if True:
+    def hidden(t):
+        return squashed(t)
+refused(hidden, t)
+"""
+
+
+def test_functions_and_what_cannot_be_found(tmp_path: Path) -> None:
+    """A decorator, a lambda, a dataclass and its object; another class of the name; code without source."""
+    said, _ = printed(tmp_path, HEAD, MADE, REFUSED)
+    assert said[0].startswith("<mugraph.Optimized scored: kernels for 1 of 1 region")
+    assert said[1:] == [
+        "1",
+        "Holder was defined again after this object was made; make the object anew",
+        NOTHING_KEPT.format("typed"),
+        "hidden is defined inside another statement; move it to the level of its cell",
+    ]
+
+
+def test_typed_into_python_itself(tmp_path: Path) -> None:
+    text = "import mugraph, torch\ndef f(x): return x.softmax(-1)\n\nmugraph.optimize(f, torch.ones(3))\n"
+    ran = subprocess.run([sys.executable, "-i"], input=text, capture_output=True, text=True, timeout=100)
+    lines = [line for line in ran.stderr.splitlines() if line.startswith("TypeError")]
+    assert lines == [f"TypeError: {NOTHING_KEPT.format('f')}"]
+
+
+def test_a_notebook(tmp_path: Path) -> None:
+    """A real one, run by a kernel of Jupyter's."""
+    nbformat = pytest.importorskip("nbformat")
+    client = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    cells = [
+        HEAD,
+        "%matplotlib_is_not_here = 1\n".replace("%matplotlib_is_not_here", "kept"),
+        SHARPNESS,
+        WEIGHED,
+        PARTS,
+    ]
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(text) for text in [*cells, "%%time\n" + NET, CALLED]]
+    )
+    client.NotebookClient(notebook, timeout=200, kernel_name="python3", resources={"metadata": {"path": "."}}).execute()
+    said = "".join(
+        one.get("text", "") for one in notebook.cells[-1].outputs if one.get("name") == "stdout"
+    ).splitlines()
+    assert said[0].startswith("<mugraph.Optimized Net: kernels for 1 of 1 region")
+    assert said[1] == "2"

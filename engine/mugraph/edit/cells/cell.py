@@ -2,7 +2,6 @@
 the code was compiled under. IPython keeps each cell there, with its magics turned into Python."""
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -16,12 +15,11 @@ from types import CodeType, FunctionType
 from typing import cast
 
 from mugraph.store.place import cache_folder
+from mugraph.trace.syntax.definition_text import imported_names
 
 EDITED = " (edited by mugraph)"
 """What the name of a file ends with whose text is not on the disk."""
-_FLAGS = 0
-for _name in __future__.all_feature_names:
-    _FLAGS |= getattr(__future__, _name).compiler_flag
+_FLAGS = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 
 
 def folder_of_cells() -> Path:
@@ -39,11 +37,13 @@ def is_typed(function: FunctionType) -> bool:
 
 @dataclass(frozen=True)
 class Statement:
-    """One at a cell's top level. text: with its decorators, as it stands. future: flags that it was compiled with"""
+    """One at a cell's top level. text: with its decorators, as it stands. future: flags that it was compiled with.
+    imported: names that its cell imports, which the compiler treats in a way of their own"""
 
     node: ast.stmt
     text: str
     future: int
+    imported: tuple[str, ...] = ()
 
 
 def statement_of(function: FunctionType) -> Statement | None:
@@ -53,26 +53,47 @@ def statement_of(function: FunctionType) -> Statement | None:
     name = code.co_filename
     at_place = not name.endswith(EDITED)
     text = _text(name.removesuffix(EDITED))
-    if text is None:
-        return None
-    for statement in _statements(text, code.co_flags & _FLAGS):
+    for statement in _statements(text, code.co_flags & _FLAGS) if text is not None else ():
         first, last = _lines(statement.node)
-        if at_place and not first <= code.co_firstlineno <= last:
-            continue
-        found = codes_of(compile(statement.text, "", "exec", flags=statement.future, dont_inherit=True))
-        there = found.get(code.co_qualname)
-        if there is not None and (not at_place or is_same(there, code)):
+        if (not at_place or first <= code.co_firstlineno <= last) and _defines(statement, code, at_place):
             return statement
+    if text is None and at_place:  # a magic has run it: its code says nothing of the cell
+        for cell in _cells():
+            for statement in _statements(cell, code.co_flags & _FLAGS):
+                if bound_by(statement.node) == code.co_qualname.partition(".")[0] and _defines(statement, code, True):
+                    return statement
     return None
+
+
+def _defines(statement: Statement, code: CodeType, exactly: bool) -> bool:
+    """exactly: and it is what runs"""
+    cell = "".join(f"import {name}\n" for name in statement.imported) + statement.text
+    found = codes_of(compile(cell, "", "exec", flags=statement.future, dont_inherit=True))
+    there = found.get(code.co_qualname)
+    return there is not None and (not exactly or is_same(there, code))
+
+
+def _cells() -> Iterator[str]:
+    """The texts of the session's cells, those first that ran last; of a cell whose magic runs it, what it runs."""
+    for file in reversed(list(linecache.cache)):
+        text = _text(file) if not os.path.exists(file) else None
+        if text is None:
+            continue
+        yield text
+        for one in _statements(text, 0) if "run_cell_magic" in text else ():
+            match one.node:
+                case ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), args=[*_, ast.Constant(str(body))])):
+                    yield body
+                case _:
+                    pass
 
 
 def statement_defining(name: str) -> Statement | None:
     """Of a class that has no function of its own, or a function that a decorator has made: what all cells that define
     the name say, if that is one thing."""
     found: dict[str, Statement] = {}
-    for file in list(linecache.cache):
-        text = _text(file) if not os.path.exists(file) else None
-        for statement in _statements(text, 0) if text is not None and name in text else ():
+    for cell in _cells():
+        for statement in _statements(cell, 0) if name in cell else ():
             if bound_by(statement.node) == name:
                 found[statement.text] = statement
     return next(iter(found.values())) if len(found) == 1 else None
@@ -107,6 +128,12 @@ def is_same(one: CodeType, other: CodeType) -> bool:
     return _placeless(one) == _placeless(other)
 
 
+def is_defined_in(function: FunctionType, text: str) -> bool:
+    """Whether the text has its definition as it was typed."""
+    statement = statement_of(function)
+    return statement is not None and statement.text in text
+
+
 def _placeless(code: CodeType) -> CodeType:
     inner = tuple(_placeless(one) if isinstance(one, CodeType) else one for one in code.co_consts)
     return code.replace(co_firstlineno=1, co_linetable=b"", co_filename="", co_consts=inner)
@@ -127,10 +154,11 @@ def _statements(text: str, future: int) -> Iterator[Statement]:
         tree = compile(text, "", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError):
         return
-    lines = text.splitlines(keepends=True)
-    for node in cast(ast.Module, tree).body:
+    lines, module = text.splitlines(keepends=True), cast(ast.Module, tree)
+    imported = tuple(sorted(imported_names(module)))
+    for node in module.body:
         first, last = _lines(node)
-        yield Statement(node, "".join(lines[first - 1 : last]).rstrip() + "\n", future)
+        yield Statement(node, "".join(lines[first - 1 : last]).rstrip() + "\n", future, imported)
 
 
 def _lines(node: ast.stmt) -> tuple[int, int]:

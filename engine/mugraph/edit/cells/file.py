@@ -1,12 +1,11 @@
-"""A file that says what a function or a class of a session consists of: its definition, those of the session's functions
-and classes that it reaches by name, and what these import.
+"""A file that says what a function or a class of a session consists of: its definition, those of the session's
+functions and classes that it reaches by name, and what these import.
 
-The session's other code, which trains and loads, is not in it, and does not run again. Data is not in it either, but for
-numbers, texts and the like: a call's picture has what the session's names hold.
+The session's other code, which trains and loads, is not in it, and does not run again. Data is not in it either, but
+for numbers, texts and the like: a call's picture has what the session's names hold.
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -35,12 +34,22 @@ _HEAD = "# What these functions and classes of an interactive session consist of
 def written(name: str, roots: Iterable[object], space: Mapping[str, object]) -> Path:
     """name: what it is for. roots: functions and classes of the session. space: the session's names. Raises TypeError,
     one sentence."""
-    text = _Gathered(space).text(roots)
+    gathered = _Gathered(space)
+    text = gathered.text(roots)
     path = folder_of_cells() / f"{name.lower()}_{digest('cells', text, length=16)}.py"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode())
+    _imports[path] = {bound: statement.imported for bound, statement in gathered.definitions.items()}
     return path
+
+
+_imports: dict[Path, Mapping[str, tuple[str, ...]]] = {}
+
+
+def imports_of(path: Path) -> Mapping[str, tuple[str, ...]]:
+    """Definition of a file that was written -> names that its cell imports."""
+    return _imports.get(path, {})
 
 
 def defined_again(kind: type, space: Mapping[str, object]) -> bool:

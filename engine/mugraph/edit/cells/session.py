@@ -1,4 +1,4 @@
-"""The file of a function or a module of a session, and a call's picture with the session's things found in that file."""
+"""The file of a function or a module of a session; and a call's picture, with the session's things in that file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def in_file(seen: Mapping[str, Any], path: Path) -> dict[str, Any]:
             return [placed(one) for one in cast("list[Any]", value)]
         return value
 
-    return cast("dict[str, Any]", placed(dict(seen)))
+    return {**cast("dict[str, Any]", placed(dict(seen))), "of_session": True}
 
 
 def _is_place(value: Mapping[str, Any]) -> bool:

@@ -117,7 +117,7 @@ def _elsewhere(scope: Scope, outermost: Activation) -> str | None:
     how = (
         ", where there is no region"
         if file.is_own
-        else "; in a library's code kernels are put in place from Python: mugraph.optimize(model, *inputs)"
+        else "; in a library's code they are put in place from Python: mugraph.optimize(model, *inputs)"
     )
     return f"{len(records)} of the {len(every)} calls that it makes of PyTorch's are made by {place}{how}"
 
