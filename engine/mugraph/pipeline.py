@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,6 +41,7 @@ from mugraph.solve.together import processors
 from mugraph.solve.tools import Tools
 from mugraph.store import Store
 from mugraph.targets import Target
+from mugraph.trace.syntax.callers import Callers
 from mugraph.trace.syntax.source import read_source
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.device import Device
@@ -65,10 +66,13 @@ def run(
     tools: Tools | None = None,
     taken: Sequence[str] = (),
     file_budget_s: Callable[[Trace], float] | None = None,
+    callers: Callers | None = None,
+    places: Collection[str] | None = None,
 ) -> Iterator[Event]:
     """Optimise a file. source: its text if it is not what the disk holds. runs: what was recorded of its functions,
     which are traced for each way in which they were called; a region whose kernel would take none of the calls is not
     searched. store: None keeps nothing. tools: of a run over several files; None: its own. taken: as of `run_trace`.
+    callers: files whose runs say how this one is called, as of `trace_file`. places: of the regions that count
     file_budget_s: of a run over several files, the seconds of this one, once it is traced; None: as the options have it
 
     Raises tune.device.UnknownTarget and executors.executor.CannotExecute; everything the file itself is to blame for is
@@ -83,10 +87,13 @@ def run(
             qualname=qualname,
             recorded_shapes=runs.shapes,
             pictures=runs.pictures,
+            callers=callers,
             timeout_s=options.trace_timeout_s,
             store=store,
             beginning=begun.soon,
         )
+        if places is not None:
+            trace = replace(trace, regions=tuple(region for region in trace.regions if region.place in places))
         text = source
         with contextlib.suppress(
             OSError, UnicodeDecodeError, SyntaxError

@@ -133,12 +133,35 @@ class Decoder(nn.Module):
         turns = torch.cat((turns, turns), dim=-1)
         return turns.cos().to(DTYPE), turns.sin().to(DTYPE)
 
-    @staticmethod
-    def prompt_inputs(config: Config, length: int = 1024) -> list[torch.Tensor]:
-        return [torch.randint(config.vocabulary, (1, length))]
+
+class Prompt(Decoder):
+    """The logits after a prompt."""
+
+    def forward(self, tokens):
+        cos, sin = self.rotary(torch.arange(tokens.shape[1], device=tokens.device))
+        x = self.embed(tokens)
+        for layer in self.layers:
+            x = layer(x, cos, sin)
+        return self.head(self.norm(x[:, -1:]))
 
     @staticmethod
-    def step_inputs(config: Config, length: int = 2048) -> list[torch.Tensor]:
+    def inputs(config: Config, length: int = 1024) -> list[torch.Tensor]:
+        return [torch.randint(config.vocabulary, (1, length))]
+
+
+class Step(Decoder):
+    """The logits after one more token, whose keys and values are written to their place in the caches."""
+
+    def forward(self, token, place, keys, values):
+        cos, sin = self.rotary(place)
+        mask = torch.arange(keys.shape[3], device=token.device)[None] <= place[:, None]
+        x = self.embed(token)
+        for i, layer in enumerate(self.layers):
+            x = layer(x, cos, sin, (keys[i], values[i]), place, mask)
+        return self.head(self.norm(x))
+
+    @staticmethod
+    def inputs(config: Config, length: int = 2048) -> list[torch.Tensor]:
         """The last token of caches of this length."""
         shape = (config.layers, 1, config.kv_heads, length, config.head_size)
         caches = [torch.randn(shape, dtype=DTYPE) for _ in range(2)]

@@ -28,11 +28,13 @@ IDLE_SEARCH_S = 2.0
 
 @dataclass
 class _Timers:
-    """The timers of one source. last: when it was last asked for, by the loop's clock."""
+    """The timers of one source. last: when it was last asked for, by the loop's clock. told: what the source meant when
+    files that depend on it were last looked at"""
 
     judging: asyncio.TimerHandle | None = None
     waiting: asyncio.TimerHandle | None = None
     last: float = -1e9
+    told: str = ""
 
     def cancel(self) -> None:
         for timer in (self.judging, self.waiting):
@@ -96,6 +98,23 @@ class Analysis:
 
     def saved(self, source: Source) -> None:
         self._wish(source, "saved")
+        self._spawn(self._tell_dependents(source))
+
+    async def _tell_dependents(self, source: Source) -> None:
+        """Other open files may be called by this one: what it means has changed."""
+        look, timers = await self.look(source), self._of(source)
+        if source.kind == "file" and not look.error and timers.told != look.fingerprint:
+            timers.told = look.fingerprint
+            self._look_at_dependents([source.path])
+
+    def _look_at_dependents(self, paths: Sequence[str]) -> None:
+        for source in self.documents.sources:
+            file = self._regions.get(source.uri)
+            if file is None or source.kind != "file" or file.stale or not file.fingerprint:
+                continue
+            if any(path != source.path and file.depends_on(path) for path in paths):
+                file.fingerprint = ""
+                self._wish(source, "visible")
 
     def closed(self, source: Source) -> None:
         self.on_close(source)
@@ -115,6 +134,7 @@ class Analysis:
 
     async def _look_outside(self, paths: Sequence[str]) -> None:
         folders: set[Path] = set()
+        self._look_at_dependents([path for path in paths if self.documents.by_path(path) is None])
         for path in paths:
             source = self.documents.by_path(path)
             if source is None:

@@ -23,6 +23,7 @@ class FileState:
 
     stamp:    of the text that the regions were found in
     checks:   of the generated kernels it uses, and where they are now
+    shapes_from: paths of files whose runs say how its functions are called
     recordings: arguments that its functions were seen to be called with
     unjudged: the text was edited, and has not been looked at since
     stale:    the text now means something else than that one
@@ -37,6 +38,7 @@ class FileState:
     marks: tuple[Mark, ...] = ()
     errors: tuple[str, ...] = ()
     checks: tuple[tuple[KernelCheck, types.Range | None], ...] = ()
+    shapes_from: tuple[str, ...] = ()
     recordings: tuple[Recording, ...] = ()
     unjudged: bool = False
     stale: bool = False
@@ -46,6 +48,11 @@ class FileState:
     tracing: str = ""
     heads: tuple[int, ...] = ()
     revision: int = 0
+
+    def depends_on(self, path: str) -> bool:
+        """Whether what another file says may change what is found here: it says shapes, or may do so now."""
+        lacks = any(mark.region.status == "needs-shapes" for mark in self.marks)
+        return lacks or path in self.shapes_from
 
     def state(self, mark: Mark) -> RegionStatus:
         """The status to show. Code that does not parse, or was edited, is never called verified."""
@@ -139,6 +146,7 @@ class Regions:
         regions: Sequence[Region],
         errors: Sequence[str],
         since: Sequence[Edit],
+        shapes_from: Sequence[str] = (),
     ) -> None:
         file = self.file(uri)
         before = {mark.key: mark for mark in file.marks}
@@ -149,7 +157,7 @@ class Regions:
             old = before.get(region.key) or by_function.get(region.function)
             marks.append(placed(region, since, old.result if old is not None else None, Pace()))
         file.stamp, file.fingerprint = stamp, fingerprint
-        file.marks, file.errors = tuple(marks), tuple(errors)
+        file.marks, file.errors, file.shapes_from = tuple(marks), tuple(errors), tuple(shapes_from)
         file.unjudged, file.stale, file.broken, file.looking, file.tracing = False, False, "", False, ""
         self.touch(file)
 

@@ -224,7 +224,15 @@ class Searches:
         elif isinstance(message, m.Found):
             keeper = self._engines.of(source.path)
             work.known_by = keeper, keeper.generation
-            regions.found(uri, asked.stamp, asked.fingerprint, message.regions, message.errors, asked.edits)
+            regions.found(
+                uri,
+                asked.stamp,
+                asked.fingerprint,
+                message.regions,
+                message.errors,
+                asked.edits,
+                message.shapes_from,
+            )
         elif isinstance(message, m.RegionChanged):
             regions.pace(uri, message.region.key, lambda p: replace(p, number=message.number, of=message.of))
             regions.region(uri, message.region, asked.edits)

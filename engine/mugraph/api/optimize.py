@@ -117,10 +117,14 @@ def optimize(
     progress: on standard error; None: where that is a terminal or a notebook.
     Raises TypeError for something without Python source, ValueError where the source cannot be traced.
     """
-    found = in_memory.Origin.of(fn)
+    found = in_memory.Origin.of(fn, *example_inputs, *example_keywords.values())
     if is_nested(found.qualname):
         return Optimized(fn, fn, [FileResult(str(found.path), detect(), ())])
-    if found.module is None and in_memory.is_plain_data((*example_inputs, *example_keywords.values())):
+    if (
+        found.module is None
+        and not found.is_of_session
+        and in_memory.is_plain_data((*example_inputs, *example_keywords.values()))
+    ):
         runs = Runs(in_memory.described(found, example_inputs, example_keywords))
     else:
         runs = Runs(pictures=in_memory.pictured(found, example_inputs, example_keywords))

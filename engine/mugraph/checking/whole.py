@@ -49,7 +49,7 @@ class _Counts:
 
 def compare(original: Path, edited: Path, device: torch.device) -> Mapping[str, object]:
     """Raises whatever the user's code raises."""
-    before, after = loaded(original, "mugraph_before"), loaded(edited, "mugraph_after")
+    before, after = _both(original, edited)
     counts = _Counts()
     _count_calls(edited, counts, device)
     worst, tolerance = 0.0, 0.0
@@ -184,7 +184,7 @@ def times(
 
     until = time.monotonic() + patience_s
     _forget(edited.parent)
-    before, after = loaded(original, "mugraph_before"), loaded(edited, "mugraph_after")
+    before, after = _both(original, edited)
     inputs = on_device(inputs_of(before, SEED, device), device)
     ours = model_of(after, SEED, device).to(device)
     return whole_times(model_of(before, SEED, device).to(device), inputs, lambda: ours(*inputs), peers, until)
@@ -193,6 +193,18 @@ def times(
 def _bytes_read(original: Path, device: torch.device) -> int:
     module = loaded(original, "mugraph_before")
     return bytes_read(model_of(module, SEED, device), inputs_of(module, SEED, device))
+
+
+def _both(original: Path, edited: Path) -> tuple[ModuleType, ModuleType]:
+    """The edited one has the edited modules of its folder, where it imports some that are there."""
+    before = loaded(original, "mugraph_before")
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name == "mugraph_before" or file is None or not Path(file).is_relative_to(original.parent):
+            continue
+        if (edited.parent / Path(file).relative_to(original.parent)).exists():
+            del sys.modules[name]
+    return before, loaded(edited, "mugraph_after")
 
 
 def _forget(folder: Path) -> None:

@@ -48,10 +48,17 @@ def optimize(
     settings: EngineSettings,
     no_store: Annotated[bool, typer.Option("--no-store", help="Neither use nor keep earlier results.")] = False,
     executor: _Executor = "inline",
+    called_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file with shapes that calls this one. Without, those that import it are looked for.",
+        ),
+    ] = None,
     verbose: _Verbose = False,
 ) -> int:
     """Show what can be fused in a file, the kernels, and the evidence that they are right."""
-    place = where(path)
+    place, callers = where(path), [where(one).path for one in called_from or []]
     need("torch", "triton")
     set_one_thread(os.environ)
     keep_freed_memory()
@@ -61,7 +68,7 @@ def optimize(
     from mugraph.pipeline import Options
 
     options = Options.of(settings, executor)
-    return command(place, options, as_json=json, apply=apply, verbose=verbose, use_store=not no_store)
+    return command(place, options, as_json=json, apply=apply, verbose=verbose, use_store=not no_store, callers=callers)
 
 
 @app.command()

@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from mugraph.commands.bench import Json, workload
 from mugraph.commands.bench_whole import TOOK_TOO_LONG, WholeFiles, can_compare, is_kernelbench
 from mugraph.commands.common import Where
 from mugraph.commands.optimize import from_runs
-from mugraph.events import Done, FileResult, RegionResult, Traced, Working
+from mugraph.events import Done, Event, FileResult, RegionResult, Traced, Working
 from mugraph.ir.dtypes import itemsize
 from mugraph.ir.region import Region
 from mugraph.pipeline import Options, run, working
@@ -33,9 +34,12 @@ from mugraph.reports.document import finite, verdicts_of
 from mugraph.sharing import memory
 from mugraph.solve.tools import Tools
 from mugraph.targets import Target
+from mugraph.trace.syntax.callers import Callers
 from mugraph.tune.against import CALLED_PEERS, PEERS
 from mugraph.tune.device import detect, device_memory, resolve
 
+_LEAST_S = 5.0
+"""Seconds that another file of a model gets at least."""
 _TIMES = 6
 """What a region's tensors take, counted in their own bytes: two processes hold them, and one compares them in float64.
 """
@@ -80,52 +84,66 @@ def answer(
     Raises what is nobody's mistake but ours. held: keeps the run's share of the device's memory
     """
     began = time.monotonic()
-    options = options_of(asked)
-    result: FileResult | None = None
+    results: list[FileResult] = []
     notices: list[str] = []
     if tools.measurer is not None and is_kernelbench(path):
         whole_files.begin()
-    for event in run(path, None, options, tools=tools, runs=from_runs(Where(path, None))):
+    for event in _events(path, options_of(asked), tools):
         if isinstance(event, Working):
             print(event.what, flush=True)
         if isinstance(event, Traced):
             notices += event.trace.notices
             held.enter_context(memory(_share(event.trace.regions)))
         if isinstance(event, Done):
-            result = event.result
-    assert result is not None
+            results.append(event.result)
     spent = time.monotonic() - began
-    if can_compare(path, result):
-        yield _said(path, asked, tools.target, result, notices, spent, TOOK_TOO_LONG)
+    if can_compare(path, results):
+        yield _said(path, asked, tools.target, results, notices, spent, TOOK_TOO_LONG)
         print("comparing the whole file", flush=True)
     peers = (asked.against or [*PEERS]) if asked.whole else ()
-    whole = whole_files.compare(path, result, asked.limit_s - spent, peers)
-    yield _said(path, asked, tools.target, result, notices, spent, whole)
+    whole = whole_files.compare(path, results, asked.limit_s - spent, peers)
+    yield _said(path, asked, tools.target, results, notices, spent, whole)
+
+
+def _events(path: Path, options: Options, tools: Tools) -> Generator[Event]:
+    """Of the file's run, and of those of the files that its run finds regions in: a Done for each, its own first. They
+    share the seconds."""
+    began, elsewhere = time.monotonic(), dict[str, tuple[str, ...]]()
+    for event in run(path, None, options, tools=tools, runs=from_runs(Where(path, None))):
+        if isinstance(event, Traced):
+            elsewhere |= event.trace.elsewhere
+        yield event
+    callers = Callers((path,), each=True)
+    for file, places in elsewhere.items():
+        left = max(_LEAST_S, options.file_budget_s - (time.monotonic() - began))
+        share = replace(options, file_budget_s=left)
+        yield from run(Path(file), None, share, tools=tools, callers=callers, places=places)
 
 
 def _said(
     path: Path,
     asked: Asked,
     target: Target,
-    result: FileResult,
+    results: Sequence[FileResult],
     notices: Sequence[str],
     spent: float,
     whole: Json | None,
 ) -> Json:
-    searched = sum(bool(region.units) for region in result.regions)
+    regions = [(one, region) for one in results for region in one.regions]
+    searched = sum(bool(region.units) for _, region in regions)
     if whole is not None and isinstance(moved := whole.get("bytes"), int):
         whole = {**whole, "floor_us": moved / target.bandwidth}
     return {
-        "errors": list(result.errors),
+        "errors": [error for one in results for error in one.errors],
         "notices": list(notices),
         "seconds": spent,
         "kernelbench": whole,
         "rows": [
             {
                 **workload(path.stem, region, target, spent / max(searched, 1) if region.units else 0.0),
-                **_of_file(path, region, whole, asked.against),
+                **_of_file(path if one is results[0] else Path(one.path), region, whole, asked.against),
             }
-            for region in result.regions
+            for one, region in regions
         ],
     }
 

@@ -63,19 +63,32 @@ class WholeFiles:
                 text=True,
             )
 
-    def compare(self, path: Path, result: FileResult, left_s: float, peers: Sequence[str] = ()) -> Json | None:
-        """As KernelBench compares the file with its edited copy; None for what `can_compare` says no of. peers: what a
-        call of the whole is timed beside"""
-        if not can_compare(path, result):
+    def compare(
+        self, path: Path, results: Sequence[FileResult], left_s: float, peers: Sequence[str] = ()
+    ) -> Json | None:
+        """As KernelBench compares the file with its edited copy; None for what `can_compare` says no of. results: of
+        the file, and of others of its folder that its run finds regions in. peers: what a call of the whole is timed
+        beside"""
+        if not can_compare(path, results):
             return None
-        plans, sources, speeds = improved(result.regions)
         with tempfile.TemporaryDirectory(prefix="mugraph-bench-", ignore_cleanup_errors=True) as folder:
             copy = Path(folder, path.name)
             shutil.copyfile(path, copy)
-            try:
-                apply_files(copy, plans, sources, target=result.device.target, speeds=speeds)
-            except (EditError, Rejected) as error:
-                return {"right": False, "why": str(error)}
+            for result in results:
+                plans, sources, speeds = improved(result.regions)
+                file, here = Path(result.path).resolve(), path.resolve().parent
+                if not plans:
+                    continue
+                if not file.is_relative_to(here):
+                    return {"right": None, "why": f"{file} has kernels and is not in the folder of {path.name}"}
+                edited = Path(folder, file.relative_to(here))
+                if edited != copy:
+                    edited.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(file, edited)
+                try:
+                    apply_files(edited, plans, sources, target=result.device.target, speeds=speeds)
+                except (EditError, Rejected) as error:
+                    return {"right": False, "why": str(error)}
             return self._asked([str(path.resolve()), str(copy)], peers, max(left_s, LEAST_S))
 
     def _asked(self, files: list[str], peers: Sequence[str], timeout_s: float) -> Json:
@@ -102,11 +115,11 @@ class WholeFiles:
         return found
 
 
-def can_compare(path: Path, result: FileResult) -> bool:
+def can_compare(path: Path, results: Sequence[FileResult]) -> bool:
     """Is it a file of KernelBench's convention with kernels, which can run here?"""
-    plans, _, _ = improved(result.regions)
-    runs_here = result.device.kind == "gpu" or os.environ.get("TRITON_INTERPRET") == "1"
-    return bool(plans) and runs_here and is_kernelbench(path)
+    found = any(improved(result.regions)[0] for result in results)
+    runs_here = results[0].device.kind == "gpu" or os.environ.get("TRITON_INTERPRET") == "1"
+    return found and runs_here and is_kernelbench(path)
 
 
 def _end(process: subprocess.Popen[str]) -> tuple[str, str]:

@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 from mugraph.edit.apply import Prepared, prepare
+from mugraph.edit.cells.cell import EDITED, folder_of_cells, is_typed
+from mugraph.edit.cells.file import imports_of
+from mugraph.edit.cells.session import file_of_session, in_file
 from mugraph.edit.source.files import write_whole
 from mugraph.ir.content import digest
 from mugraph.ir.dtypes import ELEMENTS, READ
@@ -28,8 +31,6 @@ from mugraph.trace.picture import Picture, picture_from
 
 P = ParamSpec("P")
 R = TypeVar("R")
-EDITED = " (edited by mugraph)"
-"""What the name of a file ends with whose text is not on the disk."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Origin:
     module: object | None
 
     @staticmethod
-    def of(fn: Callable[..., object]) -> Origin:
-        """Raises TypeError, one sentence."""
+    def of(fn: Callable[..., object], *inputs: object) -> Origin:
+        """inputs: that it is called with, where its code may be that of a session. Raises TypeError, one sentence."""
         module = None
         code: object = inspect.unwrap(fn)
         if not isinstance(code, types.FunctionType):
@@ -53,8 +54,11 @@ class Origin:
             code = inspect.unwrap(getattr(type(fn), "forward", fn))
         if not isinstance(code, types.FunctionType):
             raise TypeError("mugraph.optimize takes a Python function or an nn.Module")
-        try:
+        if "<locals>" not in code.__qualname__ and is_typed(code):
+            path = file_of_session(code, module, inputs)
+        else:
             path = Path((inspect.getsourcefile(code) or "").removesuffix(EDITED))
+        try:
             text = path.read_text(encoding="utf-8")
         except (OSError, TypeError):
             raise TypeError(f"{code.__qualname__} has no source file to read") from None
@@ -63,6 +67,11 @@ class Origin:
         if code.__closure__ and module is None:
             raise TypeError(f"{code.__qualname__} uses super() or variables of an enclosing function")
         return Origin(path, text, code.__qualname__, code, module)
+
+    @property
+    def is_of_session(self) -> bool:
+        """Whether it was defined in a notebook or an interactive session; the file holds what it consists of."""
+        return self.path.parent == folder_of_cells()
 
     @property
     def is_decorated(self) -> bool:
@@ -130,6 +139,8 @@ def pictured(origin: Origin, inputs: Sequence[object], keywords: Mapping[str, ob
     if origin.module is not None:
         del given[next(iter(signature.parameters))]
     made = picture(origin.module, given, origin.function.__code__, origin.function.__globals__)
+    if origin.is_of_session:
+        made = in_file(made, origin.path)
     return {origin.qualname: picture_from(made)}
 
 
@@ -142,7 +153,7 @@ def replacement(
 ) -> Callable[P, R]:
     """`fn` with the plans' regions replaced; a module comes back as a copy that shares all parameters."""
     ready = prepare(origin.traceable().encode(), origin.path, plans, sources, target=target)
-    kernels = kernel_module(ready)
+    kernels = kernel_module(ready, origin.function.__globals__ if origin.is_of_session else None)
     tree = ast.parse(ready.source.decode())
     alias = alias_in(tree, ready.module.stem)
     node = _definition(tree, origin.qualname)
@@ -199,8 +210,9 @@ def _definition(tree: ast.Module, qualname: str) -> ast.FunctionDef:
     return functions[-1]
 
 
-def kernel_module(ready: Prepared) -> types.ModuleType:
-    """The kernel module, imported from a file in the cache: Triton reads kernels back from their file."""
+def kernel_module(ready: Prepared, session: dict[str, object] | None = None) -> types.ModuleType:
+    """The kernel module, imported from a file in the cache: Triton reads kernels back from their file. session: the
+    names of the code that it is for, where that is of no file"""
     folder = cache_folder() / "modules"
     folder.mkdir(parents=True, exist_ok=True)
     name, text = ready.module.stem, ready.module_text
@@ -215,6 +227,8 @@ def kernel_module(ready: Prepared) -> types.ModuleType:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     module.__dict__["_FOR_FILE"] = os.path.realpath(ready.path)  # the file is not beside it
+    if session is not None:
+        module.__dict__.update(_FOR_NAMES=session, _FOR_IMPORTS=imports_of(ready.path))
     spec.loader.exec_module(module)
     sys.modules[unique] = module
     return module

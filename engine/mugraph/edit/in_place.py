@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import cast
+from weakref import WeakKeyDictionary
 
 from mugraph.edit.apply import prepare
-from mugraph.edit.in_memory import EDITED, Origin, alias_in, kernel_module
+from mugraph.edit.cells.cell import EDITED, codes_of, is_defined_in
+from mugraph.edit.in_memory import Origin, alias_in, kernel_module
 from mugraph.ir.kernel import KernelSource
 from mugraph.plans.plan import RegionPlan
 from mugraph.targets import Target
@@ -26,15 +28,16 @@ from mugraph.trace.regions.user_code import layers_of
 class LoadedFile:
     """A file that a module was loaded from, and what was found for it in this process so far.
 
-    text: as it was when its first function was replaced. space: the module's names
+    text: as it was when its first function was replaced. space: the module's names. is_of_session: the code was typed
+    in a session, and the file was written to trace it
     """
 
     path: Path
     text: str
     space: dict[str, object]
+    is_of_session: bool = False
     plans: list[RegionPlan] = field(default_factory=list[RegionPlan])
     sources: dict[str, KernelSource] = field(default_factory=dict[str, KernelSource])
-    originals: dict[str, CodeType] = field(default_factory=dict[str, CodeType])
 
     @property
     def taken(self) -> Sequence[str]:
@@ -50,10 +53,11 @@ class LoadedFile:
         plans = [*self.plans, *(plan for plan in plans if plan.region not in known)]
         names = {plan.region.function for plan in plans}
         functions = {name: function for name in names if (function := self._function(name)) is not None}
-        before = _codes(compile(self.text, str(self.path), "exec", dont_inherit=True))
+        before = codes_of(compile(self.text, str(self.path), "exec", dont_inherit=True))
         for name, function in functions.items():
-            loaded = self.originals.get(name, function.__code__)
-            if name not in before or before[name] != loaded:
+            loaded = _first.get(function, function.__code__)
+            is_alike = is_defined_in(function, self.text) if self.is_of_session else before.get(name) == loaded
+            if not is_alike:
                 raise TypeError(f"{self.path} has changed since {name} was loaded from it")
         plans = [plan for plan in plans if plan.region.function in functions]
         if not plans:
@@ -63,10 +67,12 @@ class LoadedFile:
         edited = ready.source.decode()
         shown = f"{self.path}{EDITED}"
         linecache.cache[shown] = (len(edited), None, edited.splitlines(keepends=True), shown)
-        after = _codes(compile(edited, shown, "exec", dont_inherit=True))
-        self.space[alias_in(ast.parse(edited), ready.module.stem)] = kernel_module(ready)
+        after = codes_of(compile(edited, shown, "exec", dont_inherit=True))
+        self.space[alias_in(ast.parse(edited), ready.module.stem)] = kernel_module(
+            ready, self.space if self.is_of_session else None
+        )
         for name, function in functions.items():
-            self.originals.setdefault(name, function.__code__)
+            _first.setdefault(function, function.__code__)
             function.__code__ = after[name]
         self.plans, self.sources = plans, both
 
@@ -80,27 +86,14 @@ class LoadedFile:
         return function if function is not None and function.__code__.co_qualname == qualname else None
 
 
-def _codes(module: CodeType) -> dict[str, CodeType]:
-    """The codes of functions by their qualified names; of several with one name, the last, which is what counts."""
-    found: dict[str, CodeType] = {}
-
-    def inside(code: CodeType) -> Iterator[CodeType]:
-        for inner in code.co_consts:
-            if isinstance(inner, CodeType):
-                yield inner
-                yield from inside(inner)
-
-    for code in inside(module):
-        found[code.co_qualname] = code
-    return found
-
-
 _loaded: dict[Path, LoadedFile] = {}
+_first: WeakKeyDictionary[FunctionType, CodeType] = WeakKeyDictionary()
+"""Of functions whose code was replaced, the code that they were loaded with."""
 
 
 def loaded_file(origin: Origin) -> LoadedFile:
     """That the function was loaded from: the same one each time."""
-    new = LoadedFile(origin.path, origin.text, origin.function.__globals__)
+    new = LoadedFile(origin.path, origin.text, origin.function.__globals__, origin.is_of_session)
     return _loaded.setdefault(origin.path, new)
 
 

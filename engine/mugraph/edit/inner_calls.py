@@ -149,6 +149,8 @@ def _elsewhere(model: torch.nn.Module, own: Path) -> dict[type, Origin]:
             origin = Origin.of(module)
         except TypeError:
             continue
+        if origin.is_of_session and own.parent == origin.path.parent:
+            continue  # its definition is in the model's own file
         if origin.path != own and str(origin.function.__module__).partition(".")[0] != "torch":
             found[kind] = origin
     return found

@@ -114,6 +114,11 @@ class Region:
     times: int = field(default=1, compare=False)
 
     @property
+    def place(self) -> str:
+        """ "Block.forward, line 22"."""
+        return f"{self.function}, line {self.range.start.line + 1}"
+
+    @property
     def as_made(self) -> Region:
         """The region whose calls are those that are made."""
         return self if self.relaid is None else replace(self, calls=self.relaid.calls)
@@ -126,6 +131,8 @@ class Trace:
     errors:       one clear sentence each (import failed, timed out, raised in forward)
     notices:      likewise, of what is no error and has no region (a comment that is not read where it stands)
     dependencies: the user's other files that ran, by absolute path -> `text_digest` of what they held
+    shapes_from:  the user's other files whose runs called this one's functions, by absolute path
+    elsewhere:    the user's other files that have regions of the run outside of those here -> their places
     shares:       of a recorded run, that the regions' functions took, by the region's position; not stored with it
     """
 
@@ -136,6 +143,8 @@ class Trace:
     barriers: Mapping[str, int] = field(default_factory=dict[str, int])
     dependencies: Mapping[str, str] = field(default_factory=dict[str, str])
     notices: tuple[str, ...] = ()
+    shapes_from: tuple[str, ...] = ()
+    elsewhere: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     shares: Mapping[int, Share] = field(default_factory=dict[int, Share])
 
 

@@ -23,8 +23,9 @@ from mugraph.store.keys import code_digest, versions
 from mugraph.trace.codec import trace_from_json, trace_to_json
 from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
+from mugraph.trace.syntax.callers import Callers
 from mugraph.trace.syntax.source import read_source, text_digest
-from mugraph.trace.tracer import trace_file
+from mugraph.trace.tracer import callers_for, trace_file
 
 _Recorded = RecordedShapes | None
 _log = logging.getLogger("mugraph.memory")
@@ -41,6 +42,7 @@ def traced(
     qualname: str | None = None,
     recorded_shapes: _Recorded = None,
     pictures: Mapping[str, Picture] | None = None,
+    callers: Callers | None = None,
     timeout_s: float,
     store: Store | None,
     cancelled: Callable[[], bool] = never,
@@ -54,7 +56,10 @@ def traced(
     key = None
     if store is not None:
         with contextlib.suppress(OSError, UnicodeDecodeError, SyntaxError):  # tracing says what is wrong with the file
-            key = _key(path, read_source(path) if source is None else source, qualname, recorded_shapes, pictures)
+            text = read_source(path) if source is None else source
+            if callers is None:
+                callers = callers_for(path, text, qualname=qualname, recorded_shapes=recorded_shapes, pictures=pictures)
+            key = _key(path, text, qualname, recorded_shapes, pictures, callers)
             known = _recall(store, key)
             if known is not None:
                 return known
@@ -65,6 +70,7 @@ def traced(
         qualname=qualname,
         recorded_shapes=recorded_shapes,
         pictures=pictures,
+        callers=callers,
         timeout_s=timeout_s,
     )
     if store is not None and key is not None and not cancelled():
@@ -78,12 +84,14 @@ def _key(
     qualname: str | None,
     recorded: _Recorded,
     pictures: Mapping[str, Picture] | None,
+    callers: Callers,
 ) -> str:
     """What a trace of this text depends on, its dependencies' texts apart."""
     shapes = {name: dict(arguments) for name, arguments in (recorded or {}).items()}
     where = [str(path.absolute()), str(Path.cwd())]
     seen = sha256(msgspec.json.encode(pictures or {}, order="sorted")).hexdigest()
-    return digest("trace", where, text, qualname, shapes, seen, versions(), code_digest(), sys.version)
+    called = [callers.each, *((str(one), _digest_of(one)) for one in callers.paths)]
+    return digest("trace", where, text, qualname, shapes, seen, called, versions(), code_digest(), sys.version)
 
 
 def _recall(store: Store, key: str) -> Trace | None:
@@ -106,8 +114,13 @@ def _remember(store: Store, key: str, trace: Trace) -> None:
 
 
 def _holds(file: Path, was: str) -> bool:
+    return _digest_of(file) == was
+
+
+def _digest_of(file: Path) -> str:
+    """Empty where it cannot be read."""
     try:
-        return text_digest(read_source(file)) == was
-    except (OSError, UnicodeDecodeError, SyntaxError) as error:  # it was deleted, say: traced again
+        return text_digest(read_source(file))
+    except (OSError, UnicodeDecodeError, SyntaxError) as error:  # it was deleted, say
         _log.debug("%s is not what it was: %s", file, error)
-        return False
+        return ""

@@ -34,6 +34,7 @@ class Found(msgspec.Struct, frozen=True, tag="found", tag_field="type"):
 
     errors: about the whole file (it cannot be parsed, imported, it ran for too long), or about a comment that is not
             read where it stands; one sentence each
+    shapes_from: paths of files whose runs say how functions of this one are called
     """
 
     id: int
@@ -42,6 +43,7 @@ class Found(msgspec.Struct, frozen=True, tag="found", tag_field="type"):
     regions: list[Region]
     errors: list[str] = []
     seconds: float = 0.0
+    shapes_from: list[str] = []
 
 
 class RegionChanged(msgspec.Struct, frozen=True, tag="region", tag_field="type"):

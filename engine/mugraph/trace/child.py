@@ -42,8 +42,8 @@ def main(arguments: list[str]) -> None:
     prepare()
     sys.setrecursionlimit(10_000)
     from mugraph.trace.codec import trace_to_json
+    from mugraph.trace.file_trace import trace_request
     from mugraph.trace.pytorch import owned
-    from mugraph.trace.session import trace_request
 
     if request.names:  # before the user's code may add to them
         owned.tell(Path(arguments[1]))

@@ -76,6 +76,8 @@ class _Trace(msgspec.Struct):
     barriers: dict[str, int]
     dependencies: dict[str, str]
     notices: tuple[str, ...] = ()
+    shapes_from: tuple[str, ...] = ()
+    elsewhere: dict[str, tuple[str, ...]] = {}
 
 
 def _encode_value(value: Argument) -> _Value:
@@ -176,7 +178,17 @@ def trace_to_json(trace: Trace) -> bytes:
     ]
     counts, dependencies = dict(trace.barriers), dict(trace.dependencies)
     return msgspec.json.encode(
-        _Trace(trace.path, regions, trace.errors, trace.operators, counts, dependencies, trace.notices)
+        _Trace(
+            trace.path,
+            regions,
+            trace.errors,
+            trace.operators,
+            counts,
+            dependencies,
+            trace.notices,
+            trace.shapes_from,
+            dict(trace.elsewhere),
+        )
     )
 
 
@@ -208,4 +220,14 @@ def trace_from_json(data: bytes) -> Trace:
         )
         for region in wire.regions
     )
-    return Trace(wire.path, regions, wire.errors, wire.operators, wire.barriers, wire.dependencies, wire.notices)
+    return Trace(
+        wire.path,
+        regions,
+        wire.errors,
+        wire.operators,
+        wire.barriers,
+        wire.dependencies,
+        wire.notices,
+        wire.shapes_from,
+        wire.elsewhere,
+    )

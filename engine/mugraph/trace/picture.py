@@ -169,7 +169,8 @@ class Around(msgspec.Struct, frozen=True):
 class Picture(msgspec.Struct, frozen=True):
     """owner: the object whose method was called. arguments: all of them, by parameter; `*rest` and `**more` keep their
     stars. globals: data of the function's module. own: how many of the nodes are the owner's. module: its name then.
-    unkept: what is not in it, in words."""
+    unkept: what is not in it, in words. of_session: the traced file was written from what was typed in a session, and
+    takes the place of `__main__`."""
 
     owner: Value
     arguments: dict[str, Value]
@@ -179,6 +180,7 @@ class Picture(msgspec.Struct, frozen=True):
     module: str = ""
     around: Around = Around()
     unkept: tuple[str, ...] = ()
+    of_session: bool = False
 
     @property
     def dtypes(self) -> frozenset[str]:

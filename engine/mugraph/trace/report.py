@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from mugraph.ir.region import Region, Trace
 from mugraph.trace.run.entries import Definitions, Missing
+
+_MOST = 3
+"""Regions of another file that are named."""
 
 
 def selected(function: str, qualname: str | None) -> bool:
@@ -30,6 +34,19 @@ def notices(definitions: Definitions, regions: Sequence[Region], qualname: str |
     reasons = {region.reason for region in regions}
     wanted = (one for one in definitions.misplaced if one.function is None or selected(one.function, qualname))
     return tuple(one.sentence for one in wanted if one.sentence not in reasons)
+
+
+def in_other_files(trace: Trace) -> Iterator[str]:
+    """ "the run of model.py finds 4 regions in layers.py (Block.forward, line 22; ...; 1 more), which are searched
+    there: mugraph optimize layers.py --called-from model.py"."""
+    for file, places in trace.elsewhere.items():
+        count = len(places)
+        listed = "; ".join(places[:_MOST]) + (f"; {count - _MOST} more" if count > _MOST else "")
+        what, are = ("1 region", "is") if count == 1 else (f"{count} regions", "are")
+        yield (
+            f"the run of {Path(trace.path).name} finds {what} in {Path(file).name} ({listed}), which {are} searched "
+            f"there: mugraph optimize {file} --called-from {trace.path}"
+        )
 
 
 def without_running(path: str, definitions: Definitions, qualname: str | None) -> Trace:

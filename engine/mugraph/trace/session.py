@@ -7,41 +7,34 @@ import logging
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from types import CodeType
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from mugraph.ir.ranges import Take, takes
-from mugraph.ir.region import Region, Status, Trace
+from mugraph.ir.region import Region, Status
 from mugraph.nested import Reached, until_called_for
-from mugraph.trace.decisions import decisions
-from mugraph.trace.pytorch.callables import Judge
-from mugraph.trace.regions.check import check_found
-from mugraph.trace.regions.dynamic import with_ranges
+from mugraph.trace.regions.elsewhere import regions_elsewhere
 from mugraph.trace.regions.no_region import lines_without, no_region
 from mugraph.trace.regions.partition import MOST_CALLS, Partition
 from mugraph.trace.regions.scope import Scope
-from mugraph.trace.report import needs_shapes, notices, selected
 from mugraph.trace.request import Request
 from mugraph.trace.run.around import as_recorded, autocast_words
 from mugraph.trace.run.autocast import remember_what_is_wanted
 from mugraph.trace.run.build import Builder, CannotBuild
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.devices import OneDevice
-from mugraph.trace.run.entries import Definitions, Entry, find_definitions
-from mugraph.trace.run.libraries import Libraries
-from mugraph.trace.run.loader import Workspace, WorkspaceFinder
+from mugraph.trace.run.entries import Entry
+from mugraph.trace.run.loader import Workspace
 from mugraph.trace.run.places import Places
 from mugraph.trace.run.rebuild import NotKept
 from mugraph.trace.run.recorder import Recorder
-from mugraph.trace.run.tape import Happening, Record, Tape
+from mugraph.trace.run.tape import Happening, Record
 from mugraph.trace.run.tape_writer import TraceTooLong
-from mugraph.trace.syntax.source import Source, read_source, text_digest
+from mugraph.trace.syntax.source import Source
 
 _log = logging.getLogger("mugraph.trace")
 
@@ -81,6 +74,9 @@ MAX_REAL_ELEMENTS = 1 << 26  # what a second run on real tensors may take
 
 @dataclass
 class Session:
+    """source: of the file whose functions are run; regions are looked for in the workspace's `traced`.
+    elsewhere: the user's other files that have regions outside of those that were found -> which"""
+
     request: Request
     source: Source
     recorder: Recorder
@@ -92,6 +88,7 @@ class Session:
     barriers: Counter[str] = field(default_factory=Counter[str])
     operators: int = 0
     ran: set[str] = field(default_factory=set[str])
+    elsewhere: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
     constants: Constants = field(default_factory=lambda: Constants(real=True))
     incomplete: str = ""  # why the file was not imported to its end
 
@@ -103,17 +100,17 @@ class Session:
             sys.path.insert(0, str(top))
         for picture in self.request.pictures.values():
             sys.path += [place for place in picture.around.path if place not in sys.path and Path(place).is_dir()]
-            if picture.module.rpartition(".")[2] == path.stem != "__init__":  # as the program imported it
+            if picture.of_session:
+                name, package = "__main__", None
+            elif picture.module.rpartition(".")[2] == path.stem != "__init__":  # as the program imported it
                 name, package = picture.module, picture.module.rpartition(".")[0] or None
-        sys.meta_path.insert(0, WorkspaceFinder(self.workspace))
-        self.recorder.before = Libraries(self.workspace).prepare
         sys.argv = [self.source.path]
         try:
             if package is not None and path.stem != "__init__":
                 importlib.import_module(package)
             wanted = {*self.request.pictures, *(self.request.recorded or {}), *filter(None, [self.request.qualname])}
             with until_called_for(wanted):
-                self.namespace = self.workspace.run(name, package)
+                self.namespace = self.workspace.run(self.source, name, package)
         except Reached:
             self.namespace = vars(sys.modules[name])
         except BaseException as error:
@@ -144,15 +141,16 @@ class Session:
         except BaseException as error:
             self.fail(entry, f"{entry.function} raises {sentence(error, self.source)}", "failed")
             return
-        tape, values = self.recorder.tape, self.recorder.values
-        here = next(file for file in self.workspace.files if file.source is self.source)
-        scope = Scope(tape, values, here, self.workspace.files, self.constants)
+        scope = self.scope()
+        if scope is None:
+            return
         before = len(partition.kept())
         some = partition.add_all(scope)
+        found = self.found_elsewhere(scope, partition)
         if entry.picture is not None and entry.picture.around.autocast and len(partition.kept()) == before:
             how = autocast_words(entry.picture.around)
             self.fail(entry, f"was called under autocast ({how}), where generated kernels do not run", "unsupported")
-        elif not some and (why := no_region(scope, partition.refused) or self.elsewhere(entry, scope)) is not None:
+        elif self.is_own and not (some or found) and (why := self.why_none(entry, scope, partition)) is not None:
             self.without_region.append(why)
         if some:
             left = partition.left()
@@ -160,21 +158,38 @@ class Session:
                 f"{one.function}, line {n}, has no region: it {one.reason}" for n, one in left.items()
             )
             self.without_region += lines_without(scope, partition.regions(), left.keys(), MOST_CALLS)
-        self.count(tape, scope)
+        self.count(scope)
 
-    def elsewhere(self, entry: Entry, scope: Scope) -> str | None:
-        """Where the code is that the entry runs; None where some of it is in the file."""
+    @property
+    def is_own(self) -> bool:
+        """Whether regions are looked for in the file whose functions are run."""
+        return self.source is self.workspace.traced
+
+    def found_elsewhere(self, scope: Scope, partition: Partition) -> bool:
+        """Whether the last run has regions in other files."""
+        found = regions_elsewhere(scope, partition.kept()) if self.is_own else dict[str, Mapping[str, None]]()
+        for file, places in found.items():
+            self.elsewhere.setdefault(file, {}).update(places)
+        return bool(found)
+
+    def why_none(self, entry: Entry, scope: Scope, partition: Partition) -> str | None:
+        """Why there is no region in what the entry runs."""
         if any(map(scope.is_in_file, scope.tape.activations)):
+            return no_region(scope, partition.refused)
+        first = next(iter(scope.tape.activations), None)
+        if first is None or not scope.file_of(first).is_own:
             return None
-        method = getattr(self.namespace.get(entry.owner or ""), "forward", None)
-        code = getattr(method, "__code__", None)
-        if not isinstance(code, CodeType) or Path(code.co_filename).resolve() == Path(self.source.path).resolve():
-            return None
-        place = f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
-        return (
-            f"{entry.function} runs no code of this file: it is in {place}; kernels are found in the file that has the "
-            "code, with shapes of its own or those of a run (mugraph record -- python PROGRAM)"
-        )
+        place = f"{Path(scope.file_of(first).source.path).name}, line {scope.function(first).lineno}"
+        return f"{entry.function} runs no code of this file: it is in {place}, where there is no region"
+
+    def scope(self) -> Scope | None:
+        """Of the last run, in the traced file. It may have been imported under two names: as that of which code ran.
+        None where another file's run has not come to it."""
+        tape, values = self.recorder.tape, self.recorder.values
+        files = [file for file in self.workspace.files if file.source is self.workspace.traced]
+        scopes = [Scope(tape, values, here, self.workspace.files, self.constants) for here in files]
+        reached = next((one for one in scopes if any(map(one.is_in_file, tape.activations))), None)
+        return reached or (scopes[0] if self.is_own else None)
 
     def run(self, entry: Entry) -> None:
         """Leaves the tape of one run in the recorder. Raises what the user's code raises, or CannotBuild."""
@@ -223,7 +238,8 @@ class Session:
         text = self.source.lines[where.start.line].strip()
         self.failed.append(Region(entry.function, where, "statements", text, status=status, reason=reason))
 
-    def count(self, tape: Tape, scope: Scope) -> None:
+    def count(self, scope: Scope) -> None:
+        tape = scope.tape
         self.operators += sum(1 for event in tape.events if isinstance(event, Record) and event.outputs)
         for event in tape.events:
             if isinstance(event, Record) and event.problem is not None:
@@ -233,59 +249,3 @@ class Session:
         for activation in tape.activations:
             if scope.is_in_file(activation):
                 self.ran.add(scope.name_of(activation))
-
-
-def _definitions(session: Session, pick: Take) -> Definitions:
-    return find_definitions(session.source, session.request.recorded, pick, session.request.pictures)
-
-
-def _at(session: Session, functions: Collection[str], pick: Take) -> list[Region]:
-    """The regions at one size of every declared range."""
-    entries = _definitions(session, pick).entries
-    other = Session(session.request, session.source, session.recorder, session.workspace, session.namespace)
-    partition = Partition()
-    for entry in entries:
-        if entry.function in functions:
-            other.trace(entry, partition)
-    return [*partition.regions(), *other.failed]
-
-
-def trace_request(request: Request) -> Trace:
-    path = Path(request.path)
-    source = Source(request.path, request.source if request.source is not None else read_source(path))
-    definitions = find_definitions(source, request.recorded, pictures=request.pictures)
-    recorder = Recorder(Judge())
-    top, _, _ = package_of(path)
-    cwd = Path.cwd()
-    root = cwd if path.resolve().is_relative_to(cwd) else top.resolve()
-    session = Session(request, source, recorder, Workspace(root, recorder, source))
-    if not session.load():
-        return Trace(request.path, errors=tuple(session.errors))
-    partition = Partition()
-    wanted = [entry for entry in definitions.entries if selected(entry.function, request.qualname)]
-    for entry in wanted or definitions.entries:
-        session.trace(entry, partition)
-    regions = [*partition.regions(), *session.failed]
-    ranges = {e.function: e.sizes for e in wanted or definitions.entries if e.sizes}
-    if ranges:
-        chosen = {entry.function: entry for entry in wanted or definitions.entries}
-        taken = takes([one for sizes in ranges.values() if len(sizes) > 1 for one in sizes])
-        samples = [_at(session, chosen.keys(), take) for take in taken]
-        decided, called = decisions(partial(_definitions, session), session.places, chosen)
-        regions = with_ranges(regions, samples, taken, ranges, decided, called)
-    if request.check:
-        session.errors.extend(check_found(partition))
-    regions.extend(needs_shapes(lack) for lack in definitions.missing if lack.function not in session.ran)
-    if not wanted:  # it is part of something that has shapes, or has none
-        regions = [region for region in regions if selected(region.function, request.qualname)]
-    else:  # whatever the entry asked for ran, but nothing else
-        regions = [r for r in regions if r.status != "needs-shapes" or selected(r.function, request.qualname)]
-    return Trace(
-        request.path,
-        tuple(sorted(regions, key=lambda region: region.range.start)),
-        tuple(session.errors),
-        session.operators,
-        dict(session.barriers.most_common()),
-        {f.source.path: text_digest(f.source.text) for f in session.workspace.files if f.source is not source},
-        (*notices(definitions, regions, request.qualname), *dict.fromkeys(session.without_region)),
-    )

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -20,12 +21,14 @@ from mugraph.trace import forked
 from mugraph.trace.codec import trace_from_json
 from mugraph.trace.picture import Picture
 from mugraph.trace.pytorch import owned
-from mugraph.trace.report import without_running
+from mugraph.trace.report import selected, without_running
 from mugraph.trace.request import Request
-from mugraph.trace.run.entries import RecordedShapes, find_definitions
+from mugraph.trace.run.entries import Definitions, RecordedShapes, find_definitions
+from mugraph.trace.syntax.callers import Callers, callers_of
 from mugraph.trace.syntax.source import Source, read_source
 
 _log = logging.getLogger("mugraph.trace")
+_MOST_CALLERS = 8
 
 
 def trace_file(
@@ -36,6 +39,7 @@ def trace_file(
     timeout_s: float = 60,
     recorded_shapes: RecordedShapes | None = None,
     pictures: Mapping[str, Picture] | None = None,
+    callers: Callers | None = None,
     check: bool = False,
 ) -> Trace:
     """Finds the regions of a file by running its functions on tensors without contents.
@@ -44,6 +48,7 @@ def trace_file(
     qualname:        only this function or class
     recorded_shapes: what a run of the user's program has seen, in words
     pictures:        calls of that run, as they were; they come before words
+    callers:         files that are run to see how they call this one; None: those of `callers_for`
     check:           run on real tensors and replay every region; what differs is in `errors`
 
     Never raises because of what the file holds: see `Trace.errors` and each region's status.
@@ -66,11 +71,47 @@ def trace_file(
         return Trace(full, errors=(f"{path.name} is no valid Python: {error or 'nested too deeply'}",))
     if qualname is not None and qualname not in definitions.names:
         return Trace(full, errors=(f"{path.name} has no function or class named {qualname}",))
-    if not definitions.entries:
+    callers = callers or _callers_for(definitions, path, qualname)
+    if not definitions.entries and not callers.paths:
         return without_running(full, definitions, qualname)
     recorded = {name: dict(shapes) for name, shapes in (recorded_shapes or {}).items()}
-    asked = Request(full, text, qualname, recorded, dict(pictures or {}), check, owned.are_wanted())
-    return _in_child(asked, timeout_s)
+    called = [str(one.absolute()) for one in callers.paths]
+    seen = dict(pictures or {})
+    asked = Request(full, text, qualname, recorded, seen, called, callers.each, check, owned.are_wanted())
+    trace = _in_child(asked, timeout_s)
+    if not trace.errors or not called or callers.each:
+        return trace
+    # One of them may be at fault: what the file says by itself does not depend on them
+    if not definitions.entries:
+        alone = without_running(full, definitions, qualname)
+    else:
+        alone = _in_child(msgspec.structs.replace(asked, callers=[]), timeout_s)
+    names = ", ".join(one.name for one in callers.paths)
+    return replace(alone, notices=(*alone.notices, f"how {names} would call it is not known: {trace.errors[0]}"))
+
+
+def callers_for(
+    path: Path,
+    text: str,
+    *,
+    qualname: str | None = None,
+    recorded_shapes: RecordedShapes | None = None,
+    pictures: Mapping[str, Picture] | None = None,
+) -> Callers:
+    """Where a file has functions that nothing says the shapes of, the files of its project that import it and say
+    shapes. They are run in their order, as far as they are needed."""
+    try:
+        definitions = find_definitions(Source(str(path.absolute()), text), recorded_shapes, pictures=pictures)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # tracing says so
+        _log.debug("nothing is known of %s: %s", path, error)
+        return Callers()
+    return _callers_for(definitions, path, qualname)
+
+
+def _callers_for(definitions: Definitions, path: Path, qualname: str | None) -> Callers:
+    lacks = any(selected(lack.function, qualname) for lack in definitions.missing)
+    wanted = lacks or (definitions.names and not definitions.entries)
+    return Callers(tuple(callers_of(path)[:_MOST_CALLERS])) if wanted else Callers()
 
 
 def begin() -> None:

@@ -38,7 +38,7 @@ from mugraph.trace.forked import process_id
 from mugraph.trace.pytorch import owned
 from mugraph.trace.syntax.definitions import definitions, name_range
 from mugraph.trace.syntax.source import Source
-from mugraph.trace.tracer import begin
+from mugraph.trace.tracer import begin, callers_for
 from mugraph.tune.device import UnknownTarget, detect, resolve
 from mugraph.worker.frames import (
     Ended,
@@ -151,8 +151,9 @@ class Runner:
         path = Path(order.document.path).absolute()
         text = read_document(order.document)
         runs = Runs.of(path, text) if order.recorded else Runs()
-        state = state_of(order.document, text, runs)
-        all_ways = state_of(order.document, text, runs, all_ways=True)
+        callers = callers_for(path, text, recorded_shapes=runs.shapes or None, pictures=runs.pictures)
+        state = state_of(order.document, text, runs, callers.paths)
+        all_ways = state_of(order.document, text, runs, callers.paths, all_ways=True)
         if order.known == all_ways or (order.known == state and not (order.all_ways and runs.ways)):
             self._say(Unchanged(order.job))
             return
@@ -163,6 +164,7 @@ class Runner:
                 source=text,
                 recorded_shapes=runs.shapes or None,
                 pictures=runs.pictures,
+                callers=callers,
                 timeout_s=order.timeout_s,
                 store=store,
                 cancelled=lambda: self._is_stopped(order.job),

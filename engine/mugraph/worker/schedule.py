@@ -23,6 +23,7 @@ from mugraph.recording.memory import seen
 from mugraph.recording.ways import Way
 from mugraph.recording.withheld import withhold
 from mugraph.trace.pytorch import owned
+from mugraph.trace.report import in_other_files
 from mugraph.tune.device import Device
 from mugraph.worker.documents import Known, Text
 from mugraph.worker.frames import (
@@ -246,8 +247,8 @@ class Schedule:
         if isinstance(job.request, m.Search):
             queued = self._searchable(job, job.request, known)
         states = all_states(known, queued)
-        said = [*known.trace.errors, *known.trace.notices]
-        self._send(m.Found(job.request.id, job.uri, job.version, states, said, seconds))
+        said = [*known.trace.errors, *known.trace.notices, *in_other_files(known.trace)]
+        self._send(m.Found(job.request.id, job.uri, job.version, states, said, seconds, [*known.trace.shapes_from]))
 
     def _search(self, job: Job, known: Known) -> None:
         """The second part of a Search: what has no result yet. Then both again, for all the ways in which the functions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tokenize
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,12 +18,13 @@ class Unreadable(Exception):
     """One sentence."""
 
 
-def state_of(document: Document, text: str, runs: Runs, *, all_ways: bool = False) -> str:
-    """Digest of all that tracing the text depends on. all_ways: that it is traced for all of them."""
+def state_of(document: Document, text: str, runs: Runs, callers: Sequence[Path] = (), *, all_ways: bool = False) -> str:
+    """Digest of all that tracing the text depends on. callers: files that may be run to see how they call it. all_ways:
+    that it is traced for all of them."""
     path = Path(document.path).absolute()
-    around = fingerprint(path, text)
+    around = fingerprint(path, text, callers)
     seen = [repr(sorted(one.items(), key=repr)) for one in (runs.shapes, runs.pictures, runs.shares)]
-    parts = (str(path), text, around, *seen, repr(runs.ways) if all_ways else "")
+    parts = (str(path), text, around, *map(str, callers), *seen, repr(runs.ways) if all_ways else "")
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 

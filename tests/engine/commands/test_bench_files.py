@@ -352,3 +352,49 @@ def test_no_file_begins_when_the_time_is_over(tmp_path: Path):
     found = Run(asked, Journal(kept, asked, device.detect()), within_s=-1.0).answers([file], 1)
     assert found[file]["failed"] == "not begun within -1 s"
     assert kept.read_text() == "", "it is run the next time"
+
+
+BASE = """
+import torch
+
+
+class Base(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(size, 32))
+
+    def forward(self, x):
+        y = x @ self.weight
+        return y / (1.0 + (y * y).sum(dim=1, keepdim=True))
+"""
+DERIVED = """
+import torch
+from base_of_both import Base
+
+
+class Model(Base):
+    def __init__(self, size):
+        super().__init__(size)
+
+
+def get_inputs():
+    return [torch.rand(16, 64)]
+
+
+def get_init_inputs():
+    return [64]
+"""
+
+
+def test_a_model_whose_forward_is_in_another_file(folder: Path, capfd: pytest.CaptureFixture[str]):
+    """Both files' regions are its answer, and the comparison is of both as they are edited."""
+    (folder / "base_of_both.py").write_text(BASE)
+    (folder / "derived.py").write_text(DERIVED)
+    assert run(["bench", "files", str(folder / "derived.py"), "--budget", "2", "--json"]) == 0
+    document = json.loads(capfd.readouterr().out)
+    [one] = document["files"]
+    [row] = document["workloads"]
+    assert (Path(row["file"]).name, row["offered"], row["right"]) == ("base_of_both.py", True, True)
+    whole_model = one["kernelbench"]
+    assert (whole_model["right"], whole_model["taken"], whole_model["calls"]) == (True, 5, 5)
+    assert (folder / "base_of_both.py").read_text() == BASE

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from mugraph.trace.regions.partition import MAX_CALLS
+from mugraph.trace.report import in_other_files
 
 TEXT = """
 # mugraph: x=f32[4, 8, 16]
@@ -129,8 +130,16 @@ def test_a_model_whose_code_is_in_another_file(trace, tmp_path: Path, monkeypatc
     (tmp_path / "scaled.py").write_text(INHERITED)
     monkeypatch.chdir(tmp_path)
     found = trace("from scaled import Scaled\n" + MODEL)
-    (said,) = found.notices
-    assert said.startswith("Model.forward runs no code of this file: it is in scaled.py, line 6; kernels are found in")
+    (said,) = in_other_files(found)
+    other = tmp_path / "scaled.py"
+    assert said == (
+        "the run of program.py finds 1 region in scaled.py (Scaled.forward, line 7), which is searched there: "
+        f"mugraph optimize {other} --called-from {tmp_path / 'program.py'}"
+    )
+    assert found.elsewhere == {str(other): ("Scaled.forward, line 7",)}
+    other.write_text(INHERITED.replace("torch.softmax(x * 2.0, -1)", "x.t()"))
+    (said,) = trace("from scaled import Scaled\n" + MODEL).notices
+    assert said == "Model.forward runs no code of this file: it is in scaled.py, line 6, where there is no region"
 
 
 LIBRARYS = """

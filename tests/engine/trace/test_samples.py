@@ -60,7 +60,7 @@ def test_reach_fails_where_a_file_does(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_the_check_itself_sees_a_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recorder that loses a call's argument is caught: the check in this process, on a tampered region."""
-    import mugraph.trace.session as session
+    import mugraph.trace.file_trace as session
     from mugraph.trace.request import Request
 
     kept = session.Partition.kept

@@ -135,9 +135,12 @@ def _compiled(code: _Code, text: str) -> list[CodeType]:
         indent, text = " " * len(heads), " " * len(heads) + f"({text}\\n)"
     elif indent and not heads:
         heads = ["if True:"]
-    lines = [f"import {name}" for name in code.imported]
-    lines += [indent[:depth] + head for depth, head in enumerate(heads)]
-    found, waiting = [], [compile("\\n".join([*lines, text]), code.qualname, "exec", dont_inherit=True)]
+    lines = [indent[:depth] + head for depth, head in enumerate(heads)] + [text]
+    imports = {code.imported}
+    if "_FOR_IMPORTS" in globals():  # each cell of a notebook imports what it does
+        imports.add(globals()["_FOR_IMPORTS"].get(code.qualname.partition(".")[0], ()))
+    texts = ["\\n".join([*(f"import {name}" for name in names), *lines]) for names in imports]
+    found, waiting = [], [compile(one, code.qualname, "exec", dont_inherit=True) for one in texts]
     while waiting:
         inner = [part for part in waiting.pop().co_consts if isinstance(part, CodeType)]
         found += [part for part in inner if part.co_name == last]
@@ -241,6 +244,8 @@ def _like_here(name: str) -> Callable[[dict[str, object]], bool]:
 
 
 def _is_file(module: object) -> bool:
+    if isinstance(module, ModuleType) and vars(module) is globals().get("_FOR_NAMES"):
+        return True  # a notebook's, or an interactive session's
     name = vars(module).get("__file__") if isinstance(module, ModuleType) else None
     return isinstance(name, str) and os.path.basename(name) == _SOURCE and os.path.realpath(name) == _FILE
 

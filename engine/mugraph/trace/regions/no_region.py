@@ -115,11 +115,11 @@ def _elsewhere(scope: Scope, outermost: Activation) -> str | None:
     file, line = scope.file_of(inner), scope.function(inner).lineno
     place = f"{scope.name_of(inner)}, in {Path(file.source.path).name}, line {line}"
     how = (
-        f"kernels are found in the file that has the code: mugraph optimize {file.source.path}"
+        ", where there is no region"
         if file.is_own
-        else "in a library's code they are put in place from Python: mugraph.optimize(model, *inputs)"
+        else "; in a library's code they are put in place from Python: mugraph.optimize(model, *inputs)"
     )
-    return f"{len(records)} of the {len(every)} calls that it makes of PyTorch's are made by {place}; {how}"
+    return f"{len(records)} of the {len(every)} calls that it makes of PyTorch's are made by {place}{how}"
 
 
 def _calls(scope: Scope, activation: Activation) -> list[Record]:

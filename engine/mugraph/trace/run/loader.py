@@ -59,10 +59,9 @@ class Workspace:
         (judge.files if is_own else judge.libraries).add(source.path)
         return code
 
-    def run(self, name: str, package: str | None) -> dict[str, object]:
-        """Runs the traced file as a module, if its package has not imported it: a second run would make other classes
-        than those that the package's other modules have. Raises what it raises."""
-        source = self.traced
+    def run(self, source: Source, name: str, package: str | None) -> dict[str, object]:
+        """Runs a file as a module, if its package has not imported it: a second run would make other classes than those
+        that the package's other modules have. Raises what it raises."""
         imported = sys.modules.get(name)
         if imported is not None and source.path in self.codes and imported.__file__ == source.path:
             return imported.__dict__
