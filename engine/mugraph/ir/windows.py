@@ -33,7 +33,7 @@ class Window:
     stride:   places between neighbouring positions, at least 1
     dilation: places between neighbouring taps, at least 1
     pad:      places before the dimension's first one that the first position reaches; negative: so many of its first
-              places are not read, of a window without taps that steps further than those
+              places are not read, of a window without taps
     rest:     places of the dimension after the last one that is read; where negative, so many are read beyond its end
     edge:     beyond the dimension, is the nearest place read that is whole dilations away? Else zero
     reverse:  is the last position the first to be read?
@@ -88,6 +88,11 @@ class Window:
         elif place >= extent:
             place -= -((extent - 1 - place) // self.dilation) * self.dilation
         return place if 0 <= place < extent else -1
+
+    @property
+    def slides(self) -> bool:
+        """Is the place that is read that of its position, a number of places further?"""
+        return not self.taps and max(self.stride, self.spread) == 1 and not self.edge and not self.reverse
 
     @property
     def leaves(self) -> bool:

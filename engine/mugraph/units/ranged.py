@@ -130,6 +130,7 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
                 region.names.keys(),
                 as_they_lie=True,
                 every_mask=True,
+                varying=made.shapes,
             )
         except NotLowerable as error:
             raise Varies(str(error)) from None
@@ -202,12 +203,13 @@ def _layouts(program: TensorProgram, parts: Collection[str]) -> tuple[object, ..
 
 def _same_layout(tensor: Tensor, other: Tensor, full: TensorProgram, small: TensorProgram) -> bool:
     """Does each axis lie just outside the next one at both sizes, or have one stride at both?"""
-    strides, others = tensor.axis_strides(full.sizes), other.axis_strides(small.sizes)
+    runs, others = tensor.runs(full.sizes), other.runs(small.sizes)
     dense = other_dense = 1
-    for axis in sorted((a for a in tensor.axes if full.sizes[a] > 1), key=lambda axis: abs(strides[axis])):
-        packed, other_packed = strides[axis] == dense, others[axis] == other_dense
-        if packed != other_packed or (not packed and strides[axis] != others[axis]):
+    for at in sorted((at for at, run in enumerate(runs) if run.extent > 1), key=lambda at: runs[at].stride):
+        run, seen = runs[at], others[at]
+        packed, other_packed = run.stride == dense, seen.stride == other_dense
+        if packed != other_packed or (not packed and run.stride != seen.stride):
             return False
-        if strides[axis]:
-            dense, other_dense = strides[axis] * full.sizes[axis], others[axis] * small.sizes[axis]
+        if run.stride:
+            dense, other_dense = run.stride * run.extent, seen.stride * seen.extent
     return True

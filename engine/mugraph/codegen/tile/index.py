@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from math import prod
 
 from mugraph.codegen.tile.axes import Dim, Plan, Role
-from mugraph.codegen.tile.text import Expr, Item, Line
+from mugraph.codegen.tile.text import Expr, Item, Line, plus
 from mugraph.ir.block import Schedule
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.tensors import Tensor
+from mugraph.ir.windows import Window
 
 GRID_LIMITS = (2**31 - 1, 65_535, 65_535)
 """Thread blocks a launch may have along x, y, z."""
@@ -216,18 +217,31 @@ def stride_symbols(
              inside, as between the rows of a part of a tensor's columns
     """
     strides = tensor.axis_strides(sizes)
+    lengths = {axis: (names[axis], sizes[axis]) for axis in tensor.axes if axis in names}
+    for run in tensor.runs(sizes):
+        if run.window is not None and not set(varying).isdisjoint(run.axes):
+            (axis,) = run.axes
+            lengths[axis] = extent_text(run.window, names[axis]), run.extent
+    within = {lengths[axis][0] for axis in varying}
     symbols: dict[str, str] = {}
     inner, packed, gap = list[str](), 1, False
     for axis in sorted((a for a in tensor.axes if sizes[a] > 1), key=lambda a: abs(strides[a])):
+        text, length = lengths[axis]
         symbols[axis] = str(strides[axis])
         if strides[axis] == packed:
-            if not gap or any(names[a] in inner for a in varying):
+            if not gap or not within.isdisjoint(inner):
                 symbols[axis] = " * ".join(reversed(inner)) or "1"
-            inner.append(names[axis])
-            packed *= sizes[axis]
-        elif varying and strides[axis] > packed and not any(names[a] in inner for a in varying):
-            inner, packed, gap = [symbols[axis], names[axis]], strides[axis] * sizes[axis], True
+            inner.append(text)
+            packed *= length
+        elif varying and strides[axis] > packed and within.isdisjoint(inner):
+            inner, packed, gap = [symbols[axis], text], strides[axis] * length, True
     return symbols
+
+
+def extent_text(window: Window, size: str) -> str:
+    """Elements of a dimension that a window without taps reads, step by step. size: of its only axis, as text"""
+    more = window.rest - window.pad
+    return f"({plus(size, more)})" if more else size
 
 
 def _factor(names: Sequence[str]) -> str:

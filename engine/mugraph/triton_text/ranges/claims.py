@@ -31,7 +31,7 @@ from mugraph.triton_text.ranges.formulas import (
 )
 from mugraph.triton_text.ranges.masks import Triangle
 from mugraph.triton_text.ranges.placed import Placed, check_lanes, one_lane, placed, witness
-from mugraph.triton_text.ranges.poly import ZERO, Poly, atom
+from mugraph.triton_text.ranges.poly import ZERO, Poly, atom, number
 from mugraph.triton_text.ranges.prover import Counterexample, Prover, Undecided
 from mugraph.triton_text.ranges.values import Along
 from mugraph.triton_text.refusals import Refused, Unreadable, Wrong
@@ -87,8 +87,8 @@ class Claims:
         """The program's masks, at the indices that the launch has of their axes."""
         indices: dict[str, set[Poly]] = {}
         for one in places:
-            for axis, index in one.index.items():
-                indices.setdefault(axis, set()).add(index)
+            for axis in one.axes:
+                indices.setdefault(axis.axis, set()).add(one.index[axis.axis] + number(axis.pad))
         return frozenset(formula for mask in self.masks for formula in mask.formulas(indices))
 
     def _varies(self, names: Iterable[str]) -> bool:
@@ -126,7 +126,7 @@ class Claims:
         """Along an axis whose size varies."""
         own = one.index[axis.axis]
         written = [store.index[axis.axis] for store in stores if axis.axis in store.index]
-        if own in written:
+        if own + number(axis.pad) in written:
             self.proved += 1
             return
         name = f"{one.access.memory.name} along {axis.axis}"
@@ -145,7 +145,9 @@ class Claims:
         """Every element once. varying: numbers that the index is made of, of which those vary that are no sizes"""
         variables = [variable for variable in one.variables if variable in varying]
         self._once(one, variables, {axis.axis: own}, "order", f"an element of {name} twice")
-        wanted = {axis.axis: self.atoms.below(f"index of {axis.axis}", "index", axis.extent)}
+        before, behind = max(0, -axis.pad), max(0, axis.rest)  # places that a window leaves out
+        read = self.atoms.below(f"index of {axis.axis}", "index", axis.extent - number(before + behind))
+        wanted = {axis.axis: read + number(before)}
         led = some((self._led(one, wanted, variables), *self._left_out(own, wanted[axis.axis], variables)))
         others = [part for part in one.holds if not self.atoms.varying(part.atoms) & set(variables)]
         known = self.atoms.facts([*led.atoms, *wanted[axis.axis].atoms, *every(others).atoms])

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from mugraph.ir.tensors import Dims, Tensor
+from mugraph.ir.windows import Window
 from mugraph.triton_text.ranges.poly import ONE, ZERO, Poly, multiple, number, product
 from mugraph.triton_text.ranges.values import Along
 
@@ -21,10 +22,14 @@ def dense(shape: Sequence[Poly]) -> tuple[Poly, ...]:
 
 
 def shape_of(tensor: Tensor, largest: Mapping[str, int], sizes: Sizes) -> tuple[Poly, ...]:
-    fixed = {window.dim: tensor.shape(largest)[window.dim] for window in tensor.windows}
-    return tuple(
-        number(fixed[at]) if at in fixed else product(sizes[axis] for axis in dim) for at, dim in enumerate(tensor.dims)
-    )
+    found = [product(sizes[axis] for axis in dim) for dim in tensor.dims]
+    for window in tensor.windows:
+        dim = tensor.dims[window.dim]
+        if tensor.slid.issuperset(dim):
+            found[window.dim] = found[window.dim] + number(window.rest - window.pad)
+        else:
+            found[window.dim] = number(tensor.shape(largest)[window.dim])
+    return tuple(found)
 
 
 def strides_of(tensor: Tensor, largest: Mapping[str, int], sizes: Sizes) -> tuple[Poly, ...]:
@@ -41,13 +46,17 @@ def strides_of(tensor: Tensor, largest: Mapping[str, int], sizes: Sizes) -> tupl
 
 
 def layout(
-    dims: Dims, shape: Sequence[Poly], strides: Sequence[Poly], sizes: Sizes, whole: frozenset[int] = frozenset()
+    dims: Dims, shape: Sequence[Poly], strides: Sequence[Poly], sizes: Sizes, windows: Sequence[Window] = ()
 ) -> tuple[Along, ...]:
-    """whole: dimensions that are not taken apart, as those read through windows"""
+    """A dimension that is read through a window is not taken apart."""
     found: list[Along] = []
+    whole = {window.dim: window for window in windows}
     for at, (axes, extent, stride) in enumerate(zip(dims, shape, strides, strict=True)):
         if at in whole or not axes:
-            found.append(Along("".join(axes) if len(axes) == 1 else f"dimension {at}", extent, stride))
+            window, name = whole.get(at), "".join(axes) if len(axes) == 1 else f"dimension {at}"
+            slid = window is not None and window.slides and len(axes) == 1
+            places = (window.pad, window.rest) if window is not None and slid else (0, 0)
+            found.append(Along(name, extent, stride, *places))
             continue
         parts: list[Along] = []
         for axis in reversed(axes):

@@ -34,11 +34,17 @@ class Bools:
 
 @dataclass(frozen=True)
 class Along:
-    """One axis of a tensor in memory."""
+    """One axis of a tensor in memory, or a dimension that a window reads.
+
+    pad: places before the dimension's first one that the window's first position reads; negative: so many of its first
+         ones are not read. rest: places after the last one that it reads; negative: so many are read beyond its end
+    """
 
     axis: str
     extent: Poly
     stride: Poly
+    pad: int = 0
+    rest: int = 0
 
 
 @dataclass(eq=False)
