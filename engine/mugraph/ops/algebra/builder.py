@@ -148,9 +148,15 @@ class Builder(Primitives):
         if info.dtype not in READ:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
         if not windows:
-            dims, windows = shifted(self.atoms, dims, [at for at, of in enumerate(self.varying.get(value, ())) if of])
+            dims, windows = shifted(self.atoms, dims, self._inside(value))
         raw = info.dtype if info.dtype in COMPARED else ""
         return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows, raw=raw))
+
+    def _inside(self, value: int) -> list[int]:
+        """Dimensions whose sizes vary and around which others lie, whose strides a part of such a dimension would leave
+        gaps in. Without others around it a part is a view like any other."""
+        strides = [n if size > 1 else 0 for n, size in zip(self.values[value].strides, self.values[value].shape, strict=True)]
+        return [at for at, of in enumerate(self.varying.get(value, ())) if of and strides[at] < max(strides)]
 
     def _part(self, n: int) -> AtomDim:
         """Of a complex value in memory: its last dimension, at one of its parts."""

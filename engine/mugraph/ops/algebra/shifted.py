@@ -28,10 +28,10 @@ def shifted(atoms: Atoms, dims: AtomDims, varying: Collection[int] = ()) -> tupl
         sections = [atoms.sections[atom] for atom in dim if atom in atoms.sections]
         last = [section.last(atoms.elements(section.inner)) for section in sections]
         ends = list(zip(sections, last, strict=True))
-        if number in varying and len(dim) == len(ends) == 1 and _is_run(atoms, ends[0][0]):
-            section, end = ends[0]
-            found.append(section.inner)
-            windows.append((Window(number, 0, pad=-section.start, rest=section.size - 1 - end), ()))
+        if number in varying and (run := _run(atoms, dim)) is not None:
+            found.append(run.inner)
+            rest = run.size - 1 - run.last(atoms.elements(run.inner))
+            windows.append((Window(number, 0, pad=-run.start, rest=rest), ()))
             continue
         if all(section.step > 0 and section.start >= 0 and end < section.size for section, end in ends):
             found.append(dim)
@@ -46,6 +46,16 @@ def shifted(atoms: Atoms, dims: AtomDims, varying: Collection[int] = ()) -> tupl
     return tuple(found), tuple(windows)
 
 
-def _is_run(atoms: Atoms, section: Section) -> bool:
-    """Are its elements neighbours, counted over axes that are whole?"""
-    return section.step == 1 and bool(section.inner) and not any(atom in atoms.sections for atom in section.inner)
+def _run(atoms: Atoms, dim: AtomDim) -> Section | None:
+    """Of a dimension, the part that is read, if that is a run of neighbours at axes that are whole, of which there are
+    several. One of several equal pieces is one, as it is at sizes of which a part is no such piece."""
+    first, *others = dim
+    section = atoms.sections.get(first)
+    if section is None or section.step != 1:
+        return None
+    if others and not section.inner:
+        length = atoms.elements(others)
+        section = Section(section.size * length, section.start * length, 1, tuple(others))
+    elif others:
+        return None
+    return section if section.inner and not any(atom in atoms.sections for atom in section.inner) else None

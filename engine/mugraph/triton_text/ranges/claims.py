@@ -204,9 +204,10 @@ class Claims:
         """A mask that depends on a size, or on where along an axis of such a size an element is."""
         names = self.atoms.varying(part.atoms)
         along = {
-            (axis.axis, one.index[axis.axis], axis.extent): one
+            (axis.axis, one.index[axis.axis], end): one
             for one in places
             for axis in one.axes
+            for end in (axis.extent, axis.extent - number(axis.rest))  # of the dimension, and of what runs over it
             if one.index[axis.axis].atoms & names and one.index[axis.axis].atoms - self._sizes(names)
         }
         if not self._varies(part.atoms) and not any(self._varies(extent.atoms) for _, _, extent in along):
