@@ -46,7 +46,10 @@ def check_dynamic(block: BlockGraph, program: TensorProgram | None, schedule: Sc
                 raise Rejected(f"{tensor.name} has gaps around axis {axis} that the program's does not have.")
         for axis in program.least.keys() & set(tensor.axes) if tensor.windows else ():
             if axis in tensor.slid:
-                begins = any(window.pad and axis in tensor.dims[window.dim] for window in tensor.windows)
+                begins = any(
+                    window.pad and window.keeps != "last" and axis in tensor.dims[window.dim]
+                    for window in tensor.windows
+                )
                 inner = [other for other in program.least if 0 < strides.get(other, 0) < strides[axis]]
                 if begins and inner:
                     raise Rejected(f"{tensor.name} is read from a place that depends on the size of axis {inner[0]}.")
@@ -136,7 +139,7 @@ def _read(inputs: Sequence[Tensor], least: Mapping[str, int]) -> list[tuple[str,
             for axis in waiting
             for tensor in inputs
             for number, dim in enumerate(tensor.dims)
-            if alone(axis, dim)
+            if alone(axis, dim) and not any(window.keeps and window.dim == number for window in tensor.windows)
         ]
         if not dims:
             raise Rejected(

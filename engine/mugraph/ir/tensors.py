@@ -93,8 +93,10 @@ class Tensor:
     @property
     def origin(self) -> int:
         """Distance in elements from the tensor's first element to where all of its axes begin: 0 without windows. Of
-        windows whose places are no sums of indices the tensor's first element is where they begin."""
-        return -sum(window.pad * self.strides[window.dim] for window in self.windows if window.is_sum)
+        windows whose places are no sums of indices the tensor's first element is where they begin; so it is of those
+        that keep the last one, whose pad depends on a size."""
+        begun = (window for window in self.windows if window.is_sum and window.keeps != "last")
+        return -sum(window.pad * self.strides[window.dim] for window in begun)
 
     def is_within(self, other: Tensor) -> bool:
         """Is it known to be of the other's memory: has it the same source, or is that a view of the other's, as

@@ -104,6 +104,7 @@ def _first_step(program: TensorProgram, group: Sequence[str]) -> int:
         -(-(window.pad - window.rest + 1) * largest // program.sizes[axis])
         for tensor in program.tensors
         for window in tensor.windows
+        if not window.keeps
         for axis in tensor.slid.intersection(group, tensor.dims[window.dim])
     ]
     return max((1, *needed))

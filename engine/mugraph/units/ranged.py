@@ -25,6 +25,7 @@ from mugraph.units.joining import units
 from mugraph.units.lower import NotLowerable, lower
 from mugraph.units.ranged_masks import alike, cornered, emptied_at
 from mugraph.units.ranged_views import general_views
+from mugraph.units.ranged_windows import unplaced, windowed
 from mugraph.units.search_units import is_divisible, single_units
 
 CUTS = 3
@@ -144,7 +145,7 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
         others.append(other)
         views.append((point, small, lowered.views))
     varying = _varying(full, others, [largest_point(made.ranges), *points])
-    program = cornered(_with_ranges(full, varying, made), others)
+    program = cornered(windowed(_with_ranges(full, varying, made), others), others)
     if masked := masked_along(unit, program):
         raise Varies(masked)
     if emptied := emptied_at(program, varying, made):
@@ -196,7 +197,7 @@ def _layouts(program: TensorProgram, parts: Collection[str]) -> tuple[object, ..
     tensors = (*program.tensors, *program.outputs.values())
     sources = ("" if tensor.name in parts else tensor.source for tensor in tensors)
     return tuple(
-        (tensor.name, tensor.dims, tensor.dtype, source, tensor.windows)
+        (tensor.name, tensor.dims, tensor.dtype, source, tuple(map(unplaced, tensor.windows)))
         for tensor, source in zip(tensors, sources, strict=True)
     )
 

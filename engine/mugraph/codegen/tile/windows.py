@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mugraph.codegen.tile.axes import Dim
-from mugraph.codegen.tile.index import Indices
+from mugraph.codegen.tile.index import Indices, begins
 from mugraph.codegen.tile.text import plus
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.tensors import Tensor
@@ -23,11 +23,15 @@ def window_masks(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> Itera
             if window.places(tensor.dims[window.dim], indices.sizes) == [-1]:
                 raise Rejected(f"the only place that is read of {tensor.name} lies outside of it.")
             continue
-        if window.pad > 0:
+        axis = _dynamic(tensor, window, indices)
+        if window.keeps == "last":
+            (axis,) = tensor.dims[window.dim]
+            yield f"({place} >= {begins(window, indices.names.size[axis], indices.sizes[axis])})"
+        elif window.pad > 0:
             yield f"({place} >= {window.pad})"
-        if window.rest < 0 and (axis := _dynamic(tensor, window, indices)):
+        if axis and window.rest < 0 and window.keeps != "first":
             yield f"({place} < {plus(indices.names.size[axis], window.rest)})"  # its extent, and `pad`
-        elif window.rest < 0:
+        elif window.rest < 0 or window.keeps == "first":
             extent = window.extent(tensor.dims[window.dim], indices.sizes)
             yield f"({place} < {(extent - 1) * window.spread + 1 + window.pad})"
         if window.spread > 1:

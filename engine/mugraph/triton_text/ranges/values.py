@@ -8,7 +8,7 @@ from typing import Any
 
 from mugraph.triton_text.ints import Shape
 from mugraph.triton_text.ranges.formulas import FALSE, TRUE, Formula
-from mugraph.triton_text.ranges.poly import Poly, number
+from mugraph.triton_text.ranges.poly import ZERO, Poly, number
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.tiles import Floats, common
 
@@ -43,8 +43,13 @@ class Along:
     axis: str
     extent: Poly
     stride: Poly
-    pad: int = 0
-    rest: int = 0
+    pad: Poly = ZERO
+    rest: Poly = ZERO
+
+    @property
+    def is_of_another_length(self) -> bool:
+        """Does it vary how much longer or shorter it is than what runs over it?"""
+        return self.pad.constant is None or self.rest.constant is None
 
 
 @dataclass(eq=False)
