@@ -114,7 +114,11 @@ class Tensor:
         """Axes that run over a dimension by themselves, each place of which is one of the dimension's, some places
         further: the dimension has as many elements as the axis, and a number more or less."""
         return frozenset(
-            axis for window in self.windows if window.slides for axis in self.dims[window.dim] if len(self.dims[window.dim]) == 1
+            axis
+            for window in self.windows
+            if window.slides
+            for axis in self.dims[window.dim]
+            if len(self.dims[window.dim]) == 1
         )
 
     @property

@@ -14,6 +14,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.ranges import Compared, DynamicSize, Point, Product, largest_point, leading, product_of, with_sizes
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ir.tensors import Tensor
+from mugraph.ops.algebra.registry import entry_for
 from mugraph.ops.views import View
 from mugraph.trace.regions.clipped import infos_at
 from mugraph.trace.regions.dynamic import Varies, refusal
@@ -57,7 +58,7 @@ def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tu
             except Varies as error:
                 reasons.append(refusal(region.dynamic.ranges, error))
                 found.append(PlainCalls(unit.calls))
-                divisible += [unit] if is_divisible(unit) else []
+                divisible += [unit] if is_divisible(unit) or _joins_parts(unit) else []
         if not divisible or len(without) >= len(refused) + CUTS:
             return tuple(found), tuple(dict.fromkeys(reasons))
         without += [frozenset(value for call in unit.calls for value in call.outputs) for unit in divisible]
@@ -154,13 +155,27 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
     return replace(unit, program=program, general_views=general, varying=varying)
 
 
+def _joins_parts(unit: SearchUnit) -> bool:
+    """Does it join tensors before it computes? Without that it may be one program at all sizes."""
+    entries = [entry_for(call.target) for call in unit.calls]
+    joins = [entry is not None and entry.joins for entry in entries]
+    computes = [entry is not None and not entry.joins and not entry.shape_only for entry in entries]
+    return any(joins) and any(computes)
+
+
 def _points(made: DynamicSize) -> list[Point]:
-    """Sizes below the largest, each of them once by itself, where no axis vanishes: one of size 1 does, so 2 stands for
-    it."""
-    vanishing = {one.name for one in made.ranges if one.middle > 1}
-    points = ({name: max(2, n) if name in vanishing else n for name, n in point.items()} for point in made.points)
-    found = {tuple(point.items()): point for point in points}
-    return [point for point in found.values() if point != largest_point(made.ranges)]
+    """Sizes below the largest, each of them once by itself, where no axis vanishes: one of size 1 does, so that the
+    next size at which there is none stands for it."""
+    products = {of for shape in made.shapes.values() for of in shape if of}
+    largest = largest_point(made.ranges)
+    found: dict[tuple[tuple[str, int], ...], Point] = {}
+    for point in made.points:
+        sizes = dict(point)
+        for name, most in largest.items():
+            while sizes[name] < most and any(of.at(sizes) == 1 for of in products if name in of.sizes):
+                sizes[name] += 1
+        found[tuple(sizes.items())] = sizes
+    return [point for point in found.values() if point != largest]
 
 
 def _varying(full: TensorProgram, others: Sequence[TensorProgram], points: Sequence[Point]) -> dict[str, Product]:

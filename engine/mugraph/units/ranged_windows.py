@@ -43,7 +43,10 @@ def _kept(tensor: Tensor, sizes: Mapping[str, int], others: Sequence[tuple[Mappi
         fitting = (
             one
             for one in made
-            if all(replace(seen.windows[at], keeps=one.keeps) == at_sizes(one, axes, sizes, there) for there, seen in others)
+            if all(
+                replace(seen.windows[at], keeps=one.keeps) == at_sizes(one, axes, sizes, there)
+                for there, seen in others
+            )
         )
         found = next(fitting, None)
         if found is None:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
+from mugraph.ir.calls import Corner
 from mugraph.ir.dtypes import ITEMSIZE, DType
 from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ir.text.lines import NAME, Line, Lines, listed
 from mugraph.ir.text.printer import WINDOW_FIGURES, WINDOW_MARKS
-from mugraph.ir.calls import Corner
 from mugraph.ir.windows import Window
 
 TENSOR = re.compile(rf"({NAME}) ({NAME})\[([^\]]*)\](?: strides \[([^\]]*)\])?(?: from (\".*\"))?")

@@ -155,7 +155,9 @@ class Builder(Primitives):
     def _inside(self, value: int) -> list[int]:
         """Dimensions whose sizes vary and around which others lie, whose strides a part of such a dimension would leave
         gaps in. Without others around it a part is a view like any other."""
-        strides = [n if size > 1 else 0 for n, size in zip(self.values[value].strides, self.values[value].shape, strict=True)]
+        strides = [
+            n if size > 1 else 0 for n, size in zip(self.values[value].strides, self.values[value].shape, strict=True)
+        ]
         return [at for at, of in enumerate(self.varying.get(value, ())) if of and strides[at] < max(strides)]
 
     def _part(self, n: int) -> AtomDim:

@@ -31,7 +31,7 @@ from mugraph.triton_text.ranges.formulas import (
 )
 from mugraph.triton_text.ranges.masks import Triangle
 from mugraph.triton_text.ranges.placed import Placed, check_lanes, one_lane, placed_all, witness
-from mugraph.triton_text.ranges.poly import ZERO, Poly, atom, number
+from mugraph.triton_text.ranges.poly import ZERO, Poly, atom
 from mugraph.triton_text.ranges.prover import Counterexample, Prover, Undecided
 from mugraph.triton_text.ranges.values import Along
 from mugraph.triton_text.refusals import Refused, Unreadable, Wrong
