@@ -135,8 +135,8 @@ def _joined(b: Builder, args: Arguments, dims: AtomDims, dim: int) -> Node:
 
 
 def _grows_unevenly(b: Builder, refs: Sequence[Ref], dim: int) -> bool:
-    """Is the share that an operand has of the whole another one at other sizes? Then how many pieces of one length there
-    are depends on the sizes, and with them the program."""
+    """Is the share that an operand has of the whole another one at other sizes? Then how many pieces of one length
+    there are depends on the sizes, and with them the program."""
     lengths = [b.varying[ref.value][dim] if ref.value in b.varying else FIXED for ref in refs]
     return len({replace(of, factor=0) for of in lengths}) > 1
 
