@@ -8,6 +8,7 @@ from math import prod
 from mugraph.codegen.arguments import argument_lines
 from mugraph.codegen.tile.axes import Plan
 from mugraph.codegen.tile.index import Grid
+from mugraph.codegen.tile.text import plus
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
 from mugraph.ir.masks import may_vary
@@ -44,6 +45,15 @@ def check_dynamic(block: BlockGraph, program: TensorProgram | None, schedule: Sc
             for axis in program.least.keys() & strides.keys() if changed else ():
                 raise Rejected(f"{tensor.name} has gaps around axis {axis} that the program's does not have.")
         for axis in program.least.keys() & set(tensor.axes) if tensor.windows else ():
+            if axis in tensor.slid:
+                begins = any(
+                    window.pad and window.keeps != "last" and axis in tensor.dims[window.dim]
+                    for window in tensor.windows
+                )
+                inner = [other for other in program.least if 0 < strides.get(other, 0) < strides[axis]]
+                if begins and inner:
+                    raise Rejected(f"{tensor.name} is read from a place that depends on the size of axis {inner[0]}.")
+                continue
             if axis in tensor.windowed or any(strides[other] > strides[axis] for other in tensor.axes):
                 raise Rejected(
                     f"{tensor.name} is read through a window, and axis {axis}, whose size varies, is inside."
@@ -87,6 +97,11 @@ def size_lines(
     names: dict[str, str] = {}
     for axis, tensor, dim in _read(inputs, least):
         within = tensor.axes if dim is None else tensor.dims[dim]
+        window = next((one for one in tensor.windows if one.dim == dim and axis in tensor.slid), None)
+        if window is not None:
+            names[axis] = scope.unique(axis)
+            lines.append(f"{names[axis]} = {plus(f'{called[tensor.name]}.shape[{dim}]', window.pad - window.rest)}")
+            continue
         shape = tensor.shape(sizes) if dim is None else tensor.shape(sizes)[dim : dim + 1]
         rest = prod(shape) // prod(sizes[other] for other in within if other in least)
         factors = [names[other] for other in within if other != axis and other in least]
@@ -114,7 +129,7 @@ def _read(inputs: Sequence[Tensor], least: Mapping[str, int]) -> list[tuple[str,
     while waiting := [axis for axis in least if axis not in found]:
         before = len(found)
         for axis in waiting:
-            having = [tensor for tensor in inputs if alone(axis, tensor.axes)]
+            having = [tensor for tensor in inputs if alone(axis, tensor.axes) and tensor.slid.isdisjoint(least)]
             if having:
                 found[axis] = axis, min(having, key=lambda one: len(one.axes)), None
         if len(found) > before:
@@ -124,7 +139,7 @@ def _read(inputs: Sequence[Tensor], least: Mapping[str, int]) -> list[tuple[str,
             for axis in waiting
             for tensor in inputs
             for number, dim in enumerate(tensor.dims)
-            if alone(axis, dim)
+            if alone(axis, dim) and not any(window.keeps and window.dim == number for window in tensor.windows)
         ]
         if not dims:
             raise Rejected(

@@ -78,11 +78,25 @@ class Tensor:
                     step *= sizes[axis]
         return strides
 
+    def runs(self, sizes: Sizes) -> tuple[Run, ...]:
+        """How it lies in memory: each axis, and each dimension that is read through a window as one, whose places are
+        not those of its axes."""
+        windows = {window.dim: window for window in self.windows}
+        strides, found = self.axis_strides(sizes), list[Run]()
+        for number, dim in enumerate(self.dims):
+            if number in windows:
+                found.append(Run(dim, windows[number].extent(dim, sizes), self.strides[number], windows[number]))
+            else:
+                found += (Run((axis,), sizes[axis], strides[axis]) for axis in dim)
+        return tuple(found)
+
     @property
     def origin(self) -> int:
         """Distance in elements from the tensor's first element to where all of its axes begin: 0 without windows. Of
-        windows whose places are no sums of indices the tensor's first element is where they begin."""
-        return -sum(window.pad * self.strides[window.dim] for window in self.windows if window.is_sum)
+        windows whose places are no sums of indices the tensor's first element is where they begin; so it is of those
+        that keep the last one, whose pad depends on a size."""
+        begun = (window for window in self.windows if window.is_sum and window.keeps != "last")
+        return -sum(window.pad * self.strides[window.dim] for window in begun)
 
     def is_within(self, other: Tensor) -> bool:
         """Is it known to be of the other's memory: has it the same source, or is that a view of the other's, as
@@ -94,6 +108,18 @@ class Tensor:
     def windowed(self) -> frozenset[str]:
         """Axes of its windows."""
         return frozenset(axis for window in self.windows for axis in self.dims[window.dim])
+
+    @property
+    def slid(self) -> frozenset[str]:
+        """Axes that run over a dimension by themselves, each place of which is one of the dimension's, some places
+        further: the dimension has as many elements as the axis, and a number more or less."""
+        return frozenset(
+            axis
+            for window in self.windows
+            if window.slides
+            for axis in self.dims[window.dim]
+            if len(self.dims[window.dim]) == 1
+        )
 
     @property
     def uncut(self) -> frozenset[str]:
@@ -111,6 +137,17 @@ class Tensor:
     def taps(self) -> frozenset[str]:
         """Axes that are taps of its windows."""
         return frozenset(axis for window in self.windows for axis in window.split(self.dims[window.dim])[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An axis of a tensor, or a dimension of several that a window reads. extent: elements. stride: between neighbours,
+    in elements"""
+
+    axes: tuple[str, ...]
+    extent: int
+    stride: int
+    window: Window | None = None
 
 
 def contiguous_strides(dims: Dims, sizes: Sizes) -> tuple[int, ...]:

@@ -20,6 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from mugraph.ir.calls import Corner
+
 _NEAR = 3
 """Places further that a window stays at all sizes."""
 
@@ -33,12 +35,15 @@ class Window:
     stride:   places between neighbouring positions, at least 1
     dilation: places between neighbouring taps, at least 1
     pad:      places before the dimension's first one that the first position reaches; negative: so many of its first
-              places are not read, of a window without taps that steps further than those
+              places are not read, of a window without taps
     rest:     places of the dimension after the last one that is read; where negative, so many are read beyond its end
     edge:     beyond the dimension, is the nearest place read that is whole dilations away? Else zero
     reverse:  is the last position the first to be read?
     spread:   places from one element of the dimension to the next one, at least 1: those between hold zeros. Not with
               `edge`
+    keeps:    where the size of its positions' axis varies and that of the dimension does not, the position, the first
+              or the last one, that reads the same place at all sizes; "" where the dimension varies with the axis, so
+              that `pad` and `rest` stay. Only of windows that slide
     """
 
     dim: int
@@ -50,6 +55,7 @@ class Window:
     edge: bool = False
     reverse: bool = False
     spread: int = 1
+    keeps: Corner = ""
 
     def split(self, axes: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The dimension's axes as positions and taps."""
@@ -90,6 +96,11 @@ class Window:
         return place if 0 <= place < extent else -1
 
     @property
+    def slides(self) -> bool:
+        """Is the place that is read that of its position, a number of places further?"""
+        return not self.taps and max(self.stride, self.spread) == 1 and not self.edge and not self.reverse
+
+    @property
     def leaves(self) -> bool:
         """Does it reach beyond the dimension on either side?"""
         return self.pad > 0 or self.rest < 0
@@ -103,6 +114,18 @@ class Window:
     def is_sum(self) -> bool:
         """Is the element that is read a sum of indices times numbers?"""
         return self.spread == 1 and not self.edge
+
+
+def at_sizes(window: Window, axes: Sequence[str], old: Mapping[str, int], new: Mapping[str, int]) -> Window:
+    """The window that the program has at other sizes of axes that vary."""
+    more = prod(new[axis] for axis in axes) - prod(old[axis] for axis in axes)
+    match window.keeps:
+        case "first":
+            return replace(window, rest=window.rest - more)
+        case "last":
+            return replace(window, pad=window.pad + more)
+        case _:
+            return window
 
 
 def room(window: Window, axes: Sequence[str], sizes: Mapping[str, int]) -> tuple[str, int] | None:

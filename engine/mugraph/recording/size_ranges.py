@@ -4,7 +4,7 @@ among the arguments is a size as well: a position, up to which a cache is read."
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import prod
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from mugraph.ir.ranges import Product, SizeRange
 from mugraph.ir.sums import Sum, sum_of
 from mugraph.recording.memory import Recorded
-from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_spec
+from mugraph.trace.syntax.shapes import BadShapes, Expression, Spec, TensorSpec, parse_spec
 from mugraph.trace.syntax.size_ranges import LARGEST
 
 _NAMES = ("t", "n", "m", "s", "size", "rows")
@@ -192,15 +192,22 @@ def _written(
     """The arguments as a comment has them, without those that are sizes of their own. called: the sizes' names"""
     said: dict[str, str] = {}
     for argument, text in like.arguments.items():
-        spec, number = shapes.get(argument), products.get((argument, NUMBER))
-        if spec is not None and spec.shape:
-            of = [products.get((argument, dim)) for dim in range(len(spec.shape))]
-            dims = [str(size) if one is None else one.text(called) for size, one in zip(spec.shape, of, strict=True)]
-            text = f"{spec.dtype}[{', '.join(dims)}]"
-        if number is None:
-            said[argument] = text
+        if products.get((argument, NUMBER)) is None:
+            said[argument] = _said(argument, _spec(text), products, called)
     numbers = {argument: of.text(called) for (argument, dim), of in products.items() if dim == NUMBER}
     return {**said, **{argument: text for argument, text in numbers.items() if text != argument}}
+
+
+def _said(argument: str, spec: Spec, products: Mapping[_Place, Product], called: Mapping[str, str]) -> str:
+    """An argument as a comment has it."""
+    if isinstance(spec, Expression):
+        return spec.text
+    if isinstance(spec, tuple):
+        items = [_said(f"{argument}[{at}]", one, products, called) for at, one in enumerate(spec)]
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+    of = [products.get((argument, dim)) for dim in range(len(spec.shape))]
+    dims = [str(size) if one is None else one.text(called) for size, one in zip(spec.shape, of, strict=True)]
+    return f"{spec.dtype}[{', '.join(dims)}]"
 
 
 def _differs(first: Recorded, shapes: Mapping[str, TensorSpec], other: Recorded) -> frozenset[_Place] | None:
@@ -209,14 +216,16 @@ def _differs(first: Recorded, shapes: Mapping[str, TensorSpec], other: Recorded)
         return None
     if first.numbers.keys() != other.numbers.keys():
         return None
-    others = _shapes(other)
+    others, texts, their = _shapes(other), _texts(first.arguments), _texts(other.arguments)
+    if texts.keys() != their.keys():
+        return None
     found: set[_Place] = set()
-    for name, text in first.arguments.items():
+    for name, text in texts.items():
         one, two = shapes.get(name), others.get(name)
         if name in first.numbers and name in other.numbers:
             found |= {(name, NUMBER)} if first.numbers[name] != other.numbers[name] else set()
         elif one is None or two is None:
-            if text != other.arguments[name]:
+            if text != their[name]:
                 return None
         elif one.dtype != two.dtype or len(one.shape) != len(two.shape):
             return None
@@ -231,10 +240,10 @@ def alike(
 ) -> bool:
     """Whether they differ only in sizes that are in one of the ranges, in both, and in what is free to differ."""
     one, two = _specs(arguments), _specs(others)
-    if arguments.keys() != others.keys() or one.keys() != two.keys():
+    mine, their = _texts(arguments), _texts(others)
+    if mine.keys() != their.keys() or one.keys() != two.keys():
         return False
-    texts = [name for name in arguments.keys() - one.keys() if name not in free]
-    if any(arguments[name] != others[name] for name in texts):
+    if any(mine[name] != their[name] for name in mine.keys() - one.keys() if name not in free):
         return False
     pairs = [(one[name], two[name]) for name in one]
     if any((a.dtype, len(a.shape)) != (b.dtype, len(b.shape)) for a, b in pairs):
@@ -249,12 +258,27 @@ def _shapes(one: Recorded) -> dict[str, TensorSpec]:
 
 
 def _specs(arguments: Mapping[str, str]) -> dict[str, TensorSpec]:
-    found: dict[str, TensorSpec] = {}
-    for name, text in arguments.items():
-        try:
-            spec = parse_spec(text)
-        except BadShapes:
-            continue
-        if isinstance(spec, TensorSpec):
-            found[name] = spec
-    return found
+    """Also of the items of tuples, as of a cache that is given as a pair: `past[0]`."""
+    every = (leaf for name, text in arguments.items() for leaf in _leaves(name, _spec(text)))
+    return {name: spec for name, spec in every if isinstance(spec, TensorSpec)}
+
+
+def _texts(arguments: Mapping[str, str]) -> dict[str, str]:
+    """What is no tensor as it is written, items of tuples by themselves; of tensors nothing is said."""
+    every = (leaf for name, text in arguments.items() for leaf in _leaves(name, _spec(text)))
+    return {name: spec.text if isinstance(spec, Expression) else "" for name, spec in every}
+
+
+def _leaves(name: str, spec: Spec) -> Iterator[tuple[str, TensorSpec | Expression]]:
+    if isinstance(spec, tuple):
+        for at, one in enumerate(spec):
+            yield from _leaves(f"{name}[{at}]", one)
+    else:
+        yield name, spec
+
+
+def _spec(text: str) -> Spec:
+    try:
+        return parse_spec(text)
+    except BadShapes:
+        return Expression(text)

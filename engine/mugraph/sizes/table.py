@@ -92,7 +92,22 @@ def tested_steps(program: TensorProgram) -> tuple[int, ...]:
 
 def _steps(program: TensorProgram, group: Sequence[str]) -> tuple[int, ...]:
     _, largest = steps_of(program, group)
-    return tuple(sorted({1, largest // 2 + 1 - (largest // 2) % 2, largest}))
+    first = _first_step(program, group)
+    return tuple(sorted({first, max(first, largest // 2 + 1 - (largest // 2) % 2), largest}))
+
+
+def _first_step(program: TensorProgram, group: Sequence[str]) -> int:
+    """The least step at which each dimension that is read through a window has an element, as that of a cache to which
+    one more row is joined."""
+    _, largest = steps_of(program, group)
+    needed = [
+        -(-(window.pad - window.rest + 1) * largest // program.sizes[axis])
+        for tensor in program.tensors
+        for window in tensor.windows
+        if not window.keeps
+        for axis in tensor.slid.intersection(group, tensor.dims[window.dim])
+    ]
+    return max((1, *needed))
 
 
 def tested_sizes(program: TensorProgram) -> tuple[Mapping[str, int], ...]:

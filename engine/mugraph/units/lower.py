@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mugraph.ir.memory_order import Order, in_order, memory_order
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.ranges import Product
 from mugraph.ir.region import Call, Named, Ref, TensorInfo
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
@@ -47,6 +48,7 @@ def lower(
     as_they_lie: bool = False,
     copies: bool = False,
     every_mask: bool = False,
+    varying: Mapping[int, tuple[Product, ...]] | None = None,
 ) -> Lowered:
     """The tensor program that computes `outputs` from the values that no call produces.
 
@@ -57,12 +59,13 @@ def lower(
               row by row leaves them as the user's code does
     copies:   as of `finish`
     every_mask: a mask stays one where it is nothing but ones or zeros, as it is at other sizes
+    varying:  of values whose sizes vary, what each dimension is a product of
 
     Raises NotLowerable with one sentence saying why, and Duplicated when a value should be loaded instead of computed.
     """
     names = names or {}
     builder = Builder(calls, values, names, frozenset(bound), entry_for)
-    builder.every_mask = every_mask
+    builder.every_mask, builder.varying = every_mask, varying or {}
     wanted, laid = list[Output](), dict[int, Order]()
     for value in outputs:
         shape = values[value].shape

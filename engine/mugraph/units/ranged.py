@@ -14,6 +14,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.ranges import Compared, DynamicSize, Point, Product, largest_point, leading, product_of, with_sizes
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.ir.tensors import Tensor
+from mugraph.ops.algebra.registry import entry_for
 from mugraph.ops.views import View
 from mugraph.trace.regions.clipped import infos_at
 from mugraph.trace.regions.dynamic import Varies, refusal
@@ -25,6 +26,7 @@ from mugraph.units.joining import units
 from mugraph.units.lower import NotLowerable, lower
 from mugraph.units.ranged_masks import alike, cornered, emptied_at
 from mugraph.units.ranged_views import general_views
+from mugraph.units.ranged_windows import unplaced, windowed
 from mugraph.units.search_units import is_divisible, single_units
 
 CUTS = 3
@@ -56,7 +58,7 @@ def ranged_units(region: Region, refused: Collection[frozenset[int]] = ()) -> tu
             except Varies as error:
                 reasons.append(refusal(region.dynamic.ranges, error))
                 found.append(PlainCalls(unit.calls))
-                divisible += [unit] if is_divisible(unit) else []
+                divisible += [unit] if is_divisible(unit) or _joins_parts(unit) else []
         if not divisible or len(without) >= len(refused) + CUTS:
             return tuple(found), tuple(dict.fromkeys(reasons))
         without += [frozenset(value for call in unit.calls for value in call.outputs) for unit in divisible]
@@ -130,6 +132,7 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
                 region.names.keys(),
                 as_they_lie=True,
                 every_mask=True,
+                varying=made.shapes,
             )
         except NotLowerable as error:
             raise Varies(str(error)) from None
@@ -143,7 +146,7 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
         others.append(other)
         views.append((point, small, lowered.views))
     varying = _varying(full, others, [largest_point(made.ranges), *points])
-    program = cornered(_with_ranges(full, varying, made), others)
+    program = cornered(windowed(_with_ranges(full, varying, made), others), others)
     if masked := masked_along(unit, program):
         raise Varies(masked)
     if emptied := emptied_at(program, varying, made):
@@ -152,13 +155,27 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
     return replace(unit, program=program, general_views=general, varying=varying)
 
 
+def _joins_parts(unit: SearchUnit) -> bool:
+    """Does it join tensors before it computes? Without that it may be one program at all sizes."""
+    entries = [entry_for(call.target) for call in unit.calls]
+    joins = [entry is not None and entry.joins for entry in entries]
+    computes = [entry is not None and not entry.joins and not entry.shape_only for entry in entries]
+    return any(joins) and any(computes)
+
+
 def _points(made: DynamicSize) -> list[Point]:
-    """Sizes below the largest, each of them once by itself, where no axis vanishes: one of size 1 does, so 2 stands for
-    it."""
-    vanishing = {one.name for one in made.ranges if one.middle > 1}
-    points = ({name: max(2, n) if name in vanishing else n for name, n in point.items()} for point in made.points)
-    found = {tuple(point.items()): point for point in points}
-    return [point for point in found.values() if point != largest_point(made.ranges)]
+    """Sizes below the largest, each of them once by itself, where no axis vanishes: one of size 1 does, so that the
+    next size at which there is none stands for it."""
+    products = {of for shape in made.shapes.values() for of in shape if of}
+    largest = largest_point(made.ranges)
+    found: dict[tuple[tuple[str, int], ...], Point] = {}
+    for point in made.points:
+        sizes = dict(point)
+        for name, most in largest.items():
+            while sizes[name] < most and any(of.at(sizes) == 1 for of in products if name in of.sizes):
+                sizes[name] += 1
+        found[tuple(sizes.items())] = sizes
+    return [point for point in found.values() if point != largest]
 
 
 def _varying(full: TensorProgram, others: Sequence[TensorProgram], points: Sequence[Point]) -> dict[str, Product]:
@@ -195,19 +212,20 @@ def _layouts(program: TensorProgram, parts: Collection[str]) -> tuple[object, ..
     tensors = (*program.tensors, *program.outputs.values())
     sources = ("" if tensor.name in parts else tensor.source for tensor in tensors)
     return tuple(
-        (tensor.name, tensor.dims, tensor.dtype, source, tensor.windows)
+        (tensor.name, tensor.dims, tensor.dtype, source, tuple(map(unplaced, tensor.windows)))
         for tensor, source in zip(tensors, sources, strict=True)
     )
 
 
 def _same_layout(tensor: Tensor, other: Tensor, full: TensorProgram, small: TensorProgram) -> bool:
     """Does each axis lie just outside the next one at both sizes, or have one stride at both?"""
-    strides, others = tensor.axis_strides(full.sizes), other.axis_strides(small.sizes)
+    runs, others = tensor.runs(full.sizes), other.runs(small.sizes)
     dense = other_dense = 1
-    for axis in sorted((a for a in tensor.axes if full.sizes[a] > 1), key=lambda axis: abs(strides[axis])):
-        packed, other_packed = strides[axis] == dense, others[axis] == other_dense
-        if packed != other_packed or (not packed and strides[axis] != others[axis]):
+    for at in sorted((at for at, run in enumerate(runs) if run.extent > 1), key=lambda at: runs[at].stride):
+        run, seen = runs[at], others[at]
+        packed, other_packed = run.stride == dense, seen.stride == other_dense
+        if packed != other_packed or (not packed and run.stride != seen.stride):
             return False
-        if strides[axis]:
-            dense, other_dense = strides[axis] * full.sizes[axis], others[axis] * small.sizes[axis]
+        if run.stride:
+            dense, other_dense = run.stride * run.extent, seen.stride * seen.extent
     return True

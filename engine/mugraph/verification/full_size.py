@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,15 +101,19 @@ def _differ(own: Mapping[str, int], sizes: Mapping[str, int]) -> bool:
 
 def _draw(whole: TensorProgram, small: TensorProgram, slices: Mapping[str, tuple[int, int]]) -> Draw:
     """Inputs for a program in slices. Tensors with one source are one piece of memory. One of them may be sliced and
-    another not; then the slice is a part of the other's values."""
+    another not; then the slice is a part of the other's values. Of two parts that overlap, as those of neighbours, both
+    are parts of what they have together."""
     parts = _parts(whole, slices)
 
     def draw(field: FieldArithmetic, rng: np.random.Generator, of_squares: bool) -> Mapping[str, FieldValue]:
         inputs = draw_inputs(small, field, rng, of_squares=of_squares)
-        for name, (owner, index) in parts.items():
-            value = inputs[owner]
-            p = value.p[(slice(None), *index)]
-            inputs[name] = FieldValue(p, None if value.q is None else value.q[(slice(None), *index)])
+        drawn: dict[str, FieldValue] = {}
+        for name, part in parts.items():
+            if part.together and part.owner not in drawn:
+                drawn[part.owner] = field.draw(rng, part.together)
+            value = drawn[part.owner] if part.together else inputs[part.owner]
+            p = value.p[(slice(None), *part.index)]
+            inputs[name] = FieldValue(p, None if value.q is None else value.q[(slice(None), *part.index)])
         if parts and of_squares:
             mark_no_squares(small, inputs, field)
         return inputs
@@ -116,25 +121,37 @@ def _draw(whole: TensorProgram, small: TensorProgram, slices: Mapping[str, tuple
     return draw
 
 
-Index = tuple[NDArray[np.int64], ...]
+@dataclass(frozen=True)
+class _Part:
+    """Of a tensor: which places of its owner's it has, along each dimension.
+
+    owner:    a tensor of the same source that has all of it; where none has, the first of them
+    together: then, of how many places all of them have some; else empty
+    """
+
+    owner: str
+    index: tuple[NDArray[np.int64], ...]
+    together: tuple[int, ...] = ()
 
 
-def _parts(program: TensorProgram, slices: Mapping[str, tuple[int, int]]) -> dict[str, tuple[str, Index]]:
-    """Tensor -> the one of the same source that has all of it, and where. Raises Malformed for two of which neither has
-    all of the other."""
+def _parts(program: TensorProgram, slices: Mapping[str, tuple[int, int]]) -> dict[str, _Part]:
+    """Of tensors that have a source in common with another one, and other places of it."""
     groups: dict[tuple[str, tuple[int, ...]], list[Tensor]] = {}
     for tensor in program.tensors:
         if tensor.source:
             groups.setdefault((tensor.source, tensor.shape(program.sizes)), []).append(tensor)
-    found: dict[str, tuple[str, Index]] = {}
+    found: dict[str, _Part] = {}
     for group in (one for one in groups.values() if len(one) > 1):
         places = {t.name: [places_of(t, i, program.sizes, slices) for i in range(len(t.dims))] for t in group}
-        most = max(group, key=lambda tensor: sum(len(one) for one in places[tensor.name]))
-        for tensor in group:
-            pairs = list(zip(places[tensor.name], places[most.name], strict=True))
-            if all(np.array_equal(own, every) for own, every in pairs):
-                continue
-            if not all(np.isin(own, every).all() for own, every in pairs):
-                raise Malformed(f"{tensor.name} and {most.name} are two parts of one piece of memory")
-            found[tensor.name] = most.name, np.ix_(*(np.searchsorted(every, own) for own, every in pairs))
+        most = max(group, key=lambda tensor: sum(len(one) for one in places[tensor.name])).name
+        every = [reduce(np.union1d, along) for along in zip(*places.values(), strict=True)]
+        together = () if _are_equal(places[most], every) else tuple(map(len, every))
+        for name, own in places.items():
+            if together or not _are_equal(own, every):
+                index = np.ix_(*(np.searchsorted(all_of, one) for one, all_of in zip(own, every, strict=True)))
+                found[name] = _Part(most, index, together)
     return found
+
+
+def _are_equal(places: Sequence[NDArray[np.int64]], others: Sequence[NDArray[np.int64]]) -> bool:
+    return all(np.array_equal(own, other) for own, other in zip(places, others, strict=True))

@@ -87,6 +87,11 @@ def calls(*shapes: str, **more: str) -> list[Recorded]:
     [
         (calls("f32[8, 64]", "f32[3, 64]", "f32[24, 64]"), "# mugraph: t=3..24, x=f32[t, 64]"),
         (calls("f32[8, 32, 3]", "f32[2, 8, 3]"), "# mugraph: t=2..8, x=f32[t, 4 * t, 3]"),
+        (
+            [Recorded({"x": "f32[1, 64]", "past": f"(f32[{n}, 64], f32[{n}, 8], 2)"}, calls=1) for n in (3, 5, 9)],
+            "# mugraph: t=3..9, x=f32[1, 64], past=(f32[t, 64], f32[t, 8], 2)",
+        ),
+        ([Recorded({"past": f"(f32[{n}, 64], {n})"}, calls=1) for n in (3, 5, 9)], None),
         (calls("f32[8, 64]", "f32[3, 64]", t="2.0"), "# mugraph: n=3..8, x=f32[n, 64], t=2.0"),
         (calls("f32[1, 8]", "f32[2, 8]", "f32[1, 9]", "f32[1, 10]"), "# mugraph: t=8..10, x=f32[1, t]"),
         (calls("f32[2, 32]", "f32[1, 8]", "f32[1, 9]", "f32[1, 11]"), "# mugraph: t=8..11, x=f32[1, t]"),

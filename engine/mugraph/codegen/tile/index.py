@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from math import prod
 
 from mugraph.codegen.tile.axes import Dim, Plan, Role
-from mugraph.codegen.tile.text import Expr, Item, Line
+from mugraph.codegen.tile.text import Expr, Item, Line, plus
 from mugraph.ir.block import Schedule
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import Scope
-from mugraph.ir.tensors import Tensor
+from mugraph.ir.tensors import Run, Tensor
+from mugraph.ir.windows import Window
 
 GRID_LIMITS = (2**31 - 1, 65_535, 65_535)
 """Thread blocks a launch may have along x, y, z."""
@@ -153,6 +154,12 @@ class Indices:
         symbols = stride_symbols(tensor, self.sizes, self.names.size, varying)
         self._check_strides(tensor, strides, symbols)
         far = sum(abs(stride) * (self.sizes[axis] - 1) for axis, stride in strides.items()) >= REACH
+        before = {
+            tensor.dims[window.dim][0]: begins(window, self.names.size[axis], self.sizes[axis])
+            for window in tensor.windows
+            if window.keeps == "last"
+            for axis in tensor.dims[window.dim]
+        }
         terms = [self.names.pointer[tensor.name]]
         if tensor.origin:
             terms = [f"{terms[0]} {'-' if tensor.origin < 0 else '+'} {abs(tensor.origin)}"]
@@ -171,6 +178,8 @@ class Indices:
                 continue
             wide = WIDE if far and not self._is_beyond(axis) else ""
             index = self.at(axis, dims, wide, turned=axis in tensor.reversed)
+            if axis in before:
+                index = f"({index} - {before[axis]})"
             terms.append(index if symbols[axis] == "1" else f"{index} * {symbols[axis]}")
         return " + ".join(terms)
 
@@ -216,18 +225,40 @@ def stride_symbols(
              inside, as between the rows of a part of a tensor's columns
     """
     strides = tensor.axis_strides(sizes)
+    lengths = {axis: (names[axis], sizes[axis]) for axis in tensor.axes if axis in names}
+    for run in tensor.runs(sizes):
+        if run.window is not None and not set(varying).isdisjoint(run.axes):
+            (axis,) = run.axes
+            lengths[axis] = _extent(run, names[axis]), run.extent
+    within = {lengths[axis][0] for axis in varying} - {str(run.extent) for run in tensor.runs(sizes)}
     symbols: dict[str, str] = {}
     inner, packed, gap = list[str](), 1, False
     for axis in sorted((a for a in tensor.axes if sizes[a] > 1), key=lambda a: abs(strides[a])):
+        text, length = lengths[axis]
         symbols[axis] = str(strides[axis])
         if strides[axis] == packed:
-            if not gap or any(names[a] in inner for a in varying):
+            if not gap or not within.isdisjoint(inner):
                 symbols[axis] = " * ".join(reversed(inner)) or "1"
-            inner.append(names[axis])
-            packed *= sizes[axis]
-        elif varying and strides[axis] > packed and not any(names[a] in inner for a in varying):
-            inner, packed, gap = [symbols[axis], names[axis]], strides[axis] * sizes[axis], True
+            inner.append(text)
+            packed *= length
+        elif varying and strides[axis] > packed and within.isdisjoint(inner):
+            inner, packed, gap = [symbols[axis], text], strides[axis] * length, True
     return symbols
+
+
+def _extent(run: Run, size: str) -> str:
+    """Elements of a dimension that a window slides along. size: of its axis, as text"""
+    assert run.window is not None
+    if run.window.keeps:
+        return str(run.extent)
+    more = run.window.rest - run.window.pad
+    return f"({plus(size, more)})" if more else size
+
+
+def begins(window: Window, size: str, largest: int) -> str:
+    """The pad of a window that keeps the last place of its dimension. size, largest: of its axis"""
+    before = plus(size, window.pad - largest)
+    return f"({before})" if " " in before else before
 
 
 def _factor(names: Sequence[str]) -> str:

@@ -21,6 +21,11 @@ INLINE = 64
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'')
 
 
+def plus(text: str, number: int) -> str:
+    """A sum as text."""
+    return f"{text} {'+' if number > 0 else '-'} {abs(number)}" if number else text
+
+
 class Prec(IntEnum):
     """How tightly an expression binds."""
 

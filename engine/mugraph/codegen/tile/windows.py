@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mugraph.codegen.tile.axes import Dim
-from mugraph.codegen.tile.index import Indices
+from mugraph.codegen.tile.index import Indices, begins
+from mugraph.codegen.tile.text import plus
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.tensors import Tensor
 from mugraph.ir.windows import Window
@@ -22,9 +23,15 @@ def window_masks(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> Itera
             if window.places(tensor.dims[window.dim], indices.sizes) == [-1]:
                 raise Rejected(f"the only place that is read of {tensor.name} lies outside of it.")
             continue
-        if window.pad > 0:
+        axis = _dynamic(tensor, window, indices)
+        if window.keeps == "last":
+            (axis,) = tensor.dims[window.dim]
+            yield f"({place} >= {begins(window, indices.names.size[axis], indices.sizes[axis])})"
+        elif window.pad > 0:
             yield f"({place} >= {window.pad})"
-        if window.rest < 0:
+        if axis and window.rest < 0 and window.keeps != "first":
+            yield f"({place} < {plus(indices.names.size[axis], window.rest)})"  # its extent, and `pad`
+        elif window.rest < 0 or window.keeps == "first":
             extent = window.extent(tensor.dims[window.dim], indices.sizes)
             yield f"({place} < {(extent - 1) * window.spread + 1 + window.pad})"
         if window.spread > 1:
@@ -45,6 +52,11 @@ def found_places(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> dict[
         else:
             found[window.dim] = _nearest(place, window, extent) if place else str(window.nearest(-window.pad, extent))
     return found
+
+
+def _dynamic(tensor: Tensor, window: Window, indices: Indices) -> str:
+    """The axis of a window whose size is an argument of the kernel; "" where there is none."""
+    return next((axis for axis in tensor.dims[window.dim] if axis in indices.plan and indices.plan[axis].dynamic), "")
 
 
 def _in_steps(place: str, window: Window) -> str:

@@ -81,7 +81,9 @@ def entry_text(plan: RegionPlan, module_names: frozenset[str], classes: frozense
         bound, also = hoisted(looked_up(plan, read.things, guards), Scope({*module_names, *renamed.values()}))
         others = [*bound, f"return {' and '.join(map(_bracketed, also)) or True}"]
         known += [f"    {line}" for line in others]
-        tests += [*call("def ", _others(plan), given, ":", width=110), *(f"    {line}" for line in others), "", ""]
+        taken = Scope({*module_names, *renamed.values()})  # what is an item where it is called has a name here
+        names = [*renamed.values(), *(taken.unique("item") for _ in read.items)]
+        tests += [*call("def ", _others(plan), names, ":", width=110), *(f"    {line}" for line in others), "", ""]
         refused = call("if not _dynamo() and ", f"_{plan.name}_refused", given, ":")
         differs = [f"_{plan.name}_differs({', '.join(given)})", f"not {_others(plan)}({', '.join(given)})"]
         known += [*refused, "    return False", f"if not _dynamo() and {' and '.join(differs)}:", "    return False"]

@@ -51,10 +51,10 @@ def _window_violations(tensor: Tensor, sizes: Sizes) -> Iterator[str]:
             yield f"a window of tensor {tensor.name} has {window.taps} taps of {len(axes)} axes"
         elif min(window.stride, window.dilation, window.spread) < 1:
             yield f"a window of tensor {tensor.name} steps by less than 1"
-        elif window.pad < 0 and (
-            window.taps or window.edge or window.reverse or window.spread > 1 or -window.pad >= window.stride
-        ):
-            yield f"a window of tensor {tensor.name} leaves out more than the first of its places"
+        elif window.pad < 0 and (window.taps or window.edge or window.reverse or window.spread > 1):
+            yield f"a window of tensor {tensor.name} leaves out its first places, and has more than positions"
+        elif window.keeps and not window.slides:
+            yield f"a window of tensor {tensor.name} keeps a place at all sizes, and does not slide"
         elif window.extent(axes, sizes) < 1:
             yield f"a window of tensor {tensor.name} leaves dimension {window.dim} without elements"
         elif window.edge and window.spread > 1:

@@ -65,7 +65,8 @@ def _dimension(axes: tuple[str, ...], window: Window | None) -> str:
         f" {name} {value}" for name in WINDOW_FIGURES if (value := getattr(window, name)) != getattr(plain, name)
     ]
     marks = [f" {name}" for name in WINDOW_MARKS if getattr(window, name)]
-    return f"window {positions} over {taps}{''.join((*figures, *marks))}"
+    keeps = f" keeps {window.keeps}" if window.keeps else ""
+    return f"window {positions} over {taps}{''.join((*figures, *marks))}{keeps}"
 
 
 def format_loops(loops: Iterable[Loop], tiles: Mapping[str, int]) -> str:

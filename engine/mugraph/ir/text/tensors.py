@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
+from mugraph.ir.calls import Corner
 from mugraph.ir.dtypes import ITEMSIZE, DType
 from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ir.text.lines import NAME, Line, Lines, listed
@@ -17,6 +18,7 @@ WINDOW = re.compile(
     rf"window ({NAME}(?:\*{NAME})*) over ({NAME}(?:\*{NAME})*)"
     + "".join(rf"(?: {name} (-?\d+))?" for name in WINDOW_FIGURES)
     + "".join(rf"( {name})?" for name in WINDOW_MARKS)
+    + r"(?: keeps (first|last))?"
 )
 
 
@@ -89,7 +91,8 @@ def _dimension(line: Line, text: str, number: int, windows: list[Window]) -> tup
         return axes(text)
     found = line.match(WINDOW, text, "a window: `window p over r stride 2 pad 1`").groups()
     positions, taps = (axes(part) for part in found[:2])
-    figures = {name: int(value) for name, value in zip(WINDOW_FIGURES, found[2:-2], strict=True) if value is not None}
-    edge, reverse = (word is not None for word in found[-2:])
-    windows.append(Window(number, len(taps), **figures, edge=edge, reverse=reverse))
+    figures = {name: int(value) for name, value in zip(WINDOW_FIGURES, found[2:-3], strict=True) if value is not None}
+    edge, reverse = (word is not None for word in found[-3:-1])
+    keeps = cast("Corner", found[-1] or "")
+    windows.append(Window(number, len(taps), **figures, edge=edge, reverse=reverse, keeps=keeps))
     return (*positions, *taps)

@@ -12,7 +12,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.masks import resized_all
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes, Tensor
-from mugraph.ir.windows import resized
+from mugraph.ir.windows import at_sizes, resized
 
 
 def resize(program: TensorProgram, sizes: Sizes, varying: AbstractSet[str] = frozenset()) -> TensorProgram:
@@ -45,9 +45,9 @@ def resize_tensor(tensor: Tensor, old: Sizes, new: Sizes, varying: Collection[st
              what lies beyond the part of a tensor that is in use, as of a cache, and the stride stays
     """
     whole = tensor
-    if not varying:
-        windows = (resized(window, tensor.dims[window.dim], old, new) for window in tensor.windows)
-        tensor = replace(tensor, windows=tuple(windows))
+    other = at_sizes if varying else resized
+    windows = (other(window, tensor.dims[window.dim], old, new) for window in tensor.windows)
+    tensor = replace(tensor, windows=tuple(windows))
     old_shape, new_shape = whole.shape(old), tensor.shape(new)
     strides = [0] * len(old_shape)
     old_dense, new_dense, around = 1, 1, False

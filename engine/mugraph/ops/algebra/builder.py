@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
 from mugraph.ir.dtypes import COMPARED, COMPUTED, ELEMENTS, NARROW, READ, itemsize
 from mugraph.ir.ops import Kind, Tf32
+from mugraph.ir.ranges import Product
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
@@ -64,6 +65,7 @@ class Builder(Primitives):
     names:  what each value number is called, those in `bound` by the user's code
     entry_for: what is known of a call, by its target (registry.py)
     demands: value number -> the axes it was asked for -> the answer
+    varying: of values whose sizes vary, what each dimension is a product of; values of which none does are left out
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class Builder(Primitives):
             output: i for i, call in enumerate(calls) for output in call.outputs if output not in operands(call)
         }
         self.masks, self.places, self.pieces = Masks(self), Places(self), Pieces(self)
+        self.varying: Mapping[int, tuple[Product, ...]] = {}
         self._parts: AtomDim | None = None
         self._mixed = any(info.dtype in NARROW for info in values.values())
 
@@ -145,9 +148,17 @@ class Builder(Primitives):
         if info.dtype not in READ:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
         if not windows:
-            dims, windows = shifted(self.atoms, dims)
+            dims, windows = shifted(self.atoms, dims, self._inside(value))
         raw = info.dtype if info.dtype in COMPARED else ""
         return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows, raw=raw))
+
+    def _inside(self, value: int) -> list[int]:
+        """Dimensions whose sizes vary and around which others lie, whose strides a part of such a dimension would leave
+        gaps in. Without others around it a part is a view like any other."""
+        strides = [
+            n if size > 1 else 0 for n, size in zip(self.values[value].strides, self.values[value].shape, strict=True)
+        ]
+        return [at for at, of in enumerate(self.varying.get(value, ())) if of and strides[at] < max(strides)]
 
     def _part(self, n: int) -> AtomDim:
         """Of a complex value in memory: its last dimension, at one of its parts."""

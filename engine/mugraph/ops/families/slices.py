@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import gcd
 
 from mugraph.ir.calls import Argument, Ref, Symbol
 from mugraph.ir.ops import Kind
+from mugraph.ir.ranges import FIXED
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
@@ -125,11 +127,18 @@ def _joined(b: Builder, args: Arguments, dims: AtomDims, dim: int) -> Node:
     if any(len(b.shape(ref)) != len(dims) for ref in refs):
         raise NotLowerable("tensors that become matrices before they are joined are outside the fragment")
     lengths = [b.shape(ref)[dim] for ref in refs]
-    if sum(lengths) // gcd(*lengths) > MOST:
+    if sum(lengths) // gcd(*lengths) > MOST or _grows_unevenly(b, refs, dim):
         found = _among_zeros(b, refs, dims, dim) or _side_by_side(b, refs, dims, dim)
         if found is not None:
             return found
     return b.pieces.joined(lengths, dims[dim], lambda i, at: b.at(refs[i], (*dims[:dim], at, *dims[dim + 1 :])))
+
+
+def _grows_unevenly(b: Builder, refs: Sequence[Ref], dim: int) -> bool:
+    """Is the share that an operand has of the whole another one at other sizes? Then how many pieces of one length
+    there are depends on the sizes, and with them the program."""
+    lengths = [b.varying[ref.value][dim] if ref.value in b.varying else FIXED for ref in refs]
+    return len({replace(of, factor=0) for of in lengths}) > 1
 
 
 def _among_zeros(b: Builder, refs: Sequence[Ref], dims: AtomDims, dim: int) -> Node | None:

@@ -77,13 +77,13 @@ def other_program(unit: SearchUnit, other: TensorProgram, made: DynamicSize, at:
             return f"{where} computes with a number that depends on it ({numbers})"
         return f"{where} is computed in another way with {at.here} than with {at.largest_briefly}"
     for call in unit.calls:
-        if any(_cut_along(made, read, made_of) for read in operands(call) for made_of in call.outputs):
+        if any(cut_along(made, read, made_of) for read in operands(call) for made_of in call.outputs):
             return f"{said(call)} takes or joins parts along it"
     return f"with {at.here} this code is computed in another way than with {at.largest_briefly}"
 
 
-def _cut_along(made: DynamicSize, value: int, other: int) -> bool:
-    """Whether some dimension of two values is one product of the sizes and another one."""
+def cut_along(made: DynamicSize, value: int, other: int) -> bool:
+    """Is some dimension of two values one product of the sizes in the one and another one in the other?"""
     pair = made.shapes.get(value, ()), made.shapes.get(other, ())
     return len(pair[0]) == len(pair[1]) and any(FIXED != one != two != FIXED for one, two in zip(*pair, strict=True))
 

@@ -80,11 +80,27 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
     guards = cast("Sequence[Any]", shapes.guards)
     for point in _points(entry.sizes):
         values = _values(products, point)
-        broken = next((guard for guard in guards if guard.expr.xreplace(values) is sympy.false), None)
+        broken = next(
+            (
+                guard
+                for guard in guards
+                if guard.expr.xreplace(values) is sympy.false and not _is_at_the_least(guard, products, entry, point)
+            ),
+            None,
+        )
         if min(point.values()) > 1 and broken is not None:
             at, where = Compared(entry.sizes, point), _line(broken, path)
             return f"the code does something else with {at.here} than with {at.largest_briefly}{where}"
     return None
+
+
+def _is_at_the_least(guard: Any, products: Mapping[object, Product], entry: Entry, point: Point) -> bool:
+    """Does it ask about sizes that are the least here? With all of these together the code is traced, and what it does
+    then is compared with what it does elsewhere. So is `x[:, 1:]` of two rows, which has a dimension of size 1: PyTorch
+    treats that as a case of its own."""
+    least = {one.name: one.least for one in entry.sizes}
+    asked = {name for symbol in guard.expr.free_symbols for name in products[symbol].sizes}
+    return all(point[name] == least[name] for name in asked)
 
 
 def _values(products: Mapping[object, Product], point: Point) -> dict[object, int]:

@@ -127,8 +127,7 @@ class _Reading:
         tensor = next(one for one in self._source.inputs if one.name == name)
         largest = {**{a: n for kernel in self._source.every for a, n in kernel.sizes.items()}, **self._program.sizes}
         shape = shape_of(tensor, largest, sizes)
-        whole = frozenset(window.dim for window in tensor.windows)
-        axes = layout(tensor.dims, shape, strides_of(tensor, largest, sizes), sizes, whole)
+        axes = layout(tensor.dims, shape, strides_of(tensor, largest, sizes), sizes, tensor.windows)
         return HostTensor(Memory(name, READ[tensor.dtype].torch, shape, axes, given=True), shape)
 
     def _check_outputs(self, found: tuple[object, ...], sizes: Sizes) -> None:

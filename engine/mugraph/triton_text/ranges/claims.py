@@ -30,7 +30,7 @@ from mugraph.triton_text.ranges.formulas import (
     some,
 )
 from mugraph.triton_text.ranges.masks import Triangle
-from mugraph.triton_text.ranges.placed import Placed, check_lanes, one_lane, placed, witness
+from mugraph.triton_text.ranges.placed import Placed, check_lanes, one_lane, placed_all, witness
 from mugraph.triton_text.ranges.poly import ZERO, Poly, atom
 from mugraph.triton_text.ranges.prover import Counterexample, Prover, Undecided
 from mugraph.triton_text.ranges.values import Along
@@ -62,7 +62,7 @@ class Claims:
     def check(self, launch: Launch) -> None:
         """Raises Wrong with a counterexample, NotProved and Unreadable."""
         self._launch = launch
-        places = [placed(access, launch, self.atoms, self.largest) for access in launch.accesses]
+        places = placed_all(launch, self.atoms, self.largest)
         for one in places:
             self._inside(one)
         self._triangles = self._masked(places)
@@ -87,8 +87,8 @@ class Claims:
         """The program's masks, at the indices that the launch has of their axes."""
         indices: dict[str, set[Poly]] = {}
         for one in places:
-            for axis, index in one.index.items():
-                indices.setdefault(axis, set()).add(index)
+            for axis in one.axes:
+                indices.setdefault(axis.axis, set()).add(one.index[axis.axis] + axis.pad)
         return frozenset(formula for mask in self.masks for formula in mask.formulas(indices))
 
     def _varies(self, names: Iterable[str]) -> bool:
@@ -126,7 +126,7 @@ class Claims:
         """Along an axis whose size varies."""
         own = one.index[axis.axis]
         written = [store.index[axis.axis] for store in stores if axis.axis in store.index]
-        if own in written:
+        if own + axis.pad in written:
             self.proved += 1
             return
         name = f"{one.access.memory.name} along {axis.axis}"
@@ -145,7 +145,9 @@ class Claims:
         """Every element once. varying: numbers that the index is made of, of which those vary that are no sizes"""
         variables = [variable for variable in one.variables if variable in varying]
         self._once(one, variables, {axis.axis: own}, "order", f"an element of {name} twice")
-        wanted = {axis.axis: self.atoms.below(f"index of {axis.axis}", "index", axis.extent)}
+        before, behind = (_skipped(places) for places in (-axis.pad, axis.rest))
+        read = self.atoms.below(f"index of {axis.axis}", "index", axis.extent - before - behind)
+        wanted = {axis.axis: read + before}
         led = some((self._led(one, wanted, variables), *self._left_out(own, wanted[axis.axis], variables)))
         others = [part for part in one.holds if not self.atoms.varying(part.atoms) & set(variables)]
         known = self.atoms.facts([*led.atoms, *wanted[axis.axis].atoms, *every(others).atoms])
@@ -202,9 +204,10 @@ class Claims:
         """A mask that depends on a size, or on where along an axis of such a size an element is."""
         names = self.atoms.varying(part.atoms)
         along = {
-            (axis.axis, one.index[axis.axis], axis.extent): one
+            (axis.axis, one.index[axis.axis], end): one
             for one in places
             for axis in one.axes
+            for end in (axis.extent, axis.extent - axis.rest)  # of the dimension, and of what runs over it
             if one.index[axis.axis].atoms & names and one.index[axis.axis].atoms - self._sizes(names)
         }
         if not self._varies(part.atoms) and not any(self._varies(extent.atoms) for _, _, extent in along):
@@ -285,6 +288,11 @@ class Claims:
               for axis, index in wanted.items() if index.atoms]  # fmt: skip
         places = ", ".join(at or told)
         return f" with {', '.join(said)}" + (f" ({places})" if places else "")
+
+
+def _skipped(places: Poly) -> Poly:
+    """Places that a window leaves out on one side, where they are known to be some; of others all are asked for."""
+    return places if places.constant is not None and places.constant > 0 else ZERO
 
 
 def _outside(one: Placed) -> str:

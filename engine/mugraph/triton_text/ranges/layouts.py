@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from mugraph.ir.tensors import Dims, Tensor
+from mugraph.ir.windows import Window
 from mugraph.triton_text.ranges.poly import ONE, ZERO, Poly, multiple, number, product
 from mugraph.triton_text.ranges.values import Along
 
@@ -21,10 +22,14 @@ def dense(shape: Sequence[Poly]) -> tuple[Poly, ...]:
 
 
 def shape_of(tensor: Tensor, largest: Mapping[str, int], sizes: Sizes) -> tuple[Poly, ...]:
-    fixed = {window.dim: tensor.shape(largest)[window.dim] for window in tensor.windows}
-    return tuple(
-        number(fixed[at]) if at in fixed else product(sizes[axis] for axis in dim) for at, dim in enumerate(tensor.dims)
-    )
+    found = [product(sizes[axis] for axis in dim) for dim in tensor.dims]
+    for window in tensor.windows:
+        dim = tensor.dims[window.dim]
+        if tensor.slid.issuperset(dim) and not window.keeps:
+            found[window.dim] = found[window.dim] + number(window.rest - window.pad)
+        else:
+            found[window.dim] = number(tensor.shape(largest)[window.dim])
+    return tuple(found)
 
 
 def strides_of(tensor: Tensor, largest: Mapping[str, int], sizes: Sizes) -> tuple[Poly, ...]:
@@ -41,13 +46,27 @@ def strides_of(tensor: Tensor, largest: Mapping[str, int], sizes: Sizes) -> tupl
 
 
 def layout(
-    dims: Dims, shape: Sequence[Poly], strides: Sequence[Poly], sizes: Sizes, whole: frozenset[int] = frozenset()
+    dims: Dims,
+    shape: Sequence[Poly],
+    strides: Sequence[Poly],
+    sizes: Sizes,
+    windows: Sequence[Window] = (),
 ) -> tuple[Along, ...]:
-    """whole: dimensions that are not taken apart, as those read through windows"""
+    """A dimension that is read through a window is not taken apart."""
     found: list[Along] = []
+    whole = {window.dim: window for window in windows}
     for at, (axes, extent, stride) in enumerate(zip(dims, shape, strides, strict=True)):
         if at in whole or not axes:
-            found.append(Along("".join(axes) if len(axes) == 1 else f"dimension {at}", extent, stride))
+            window, name = whole.get(at), "".join(axes) if len(axes) == 1 else f"dimension {at}"
+            if window is None or not window.slides or len(axes) != 1:
+                found.append(Along(name, extent, stride))
+                continue
+            pad, rest = number(window.pad), number(window.rest)
+            if window.keeps == "last":
+                pad = sizes[axes[0]] + rest - extent
+            elif window.keeps:
+                rest = extent + pad - sizes[axes[0]]
+            found.append(Along(name, extent, stride, pad, rest))
             continue
         parts: list[Along] = []
         for axis in reversed(axes):
@@ -57,12 +76,22 @@ def layout(
     return tuple(found)
 
 
-def taken_apart(offset: Poly, axes: Sequence[Along], largest: Mapping[str, int]) -> dict[str, Poly] | None:
+def taken_apart(
+    offset: Poly, axes: Sequence[Along], largest: Mapping[str, int], known: Mapping[str, Sequence[Poly]] | None = None
+) -> dict[str, Poly] | None:
     """An index of each axis, such that the offset is the sum of all indices times their strides. None without one.
 
     If each index lies in its axis, these are the element's own indices: no two elements have one address.
     largest: sizes, to tell which stride is the larger one
+    known:   indices that the kernel has elsewhere of axes along which a window begins at a place that varies: what runs
+             over such a dimension goes beyond its end, so that strides do not tell its index from others
     """
+    for one in axes:
+        for index in (known or {}).get(one.axis, ()) if one.is_of_another_length else ():
+            others = [other for other in axes if other is not one]
+            rest = taken_apart(offset - (index - one.pad) * one.stride, others, largest)
+            if rest is not None and all(index.atoms.isdisjoint(other.atoms) for other in rest.values()):
+                return {other.axis: index - one.pad if other is one else rest[other.axis] for other in axes}
 
     def much(stride: Poly) -> int:
         total = 0
@@ -72,13 +101,16 @@ def taken_apart(offset: Poly, axes: Sequence[Along], largest: Mapping[str, int])
             total += factor
         return total
 
-    found = {one.axis: ZERO for one in axes}
+    # Where a window begins is told by itself: the rest is of what runs over it, from its first position on.
+    found = {one.axis: ZERO - one.pad for one in axes}
     rest = offset
+    for one in axes:
+        rest = rest + one.pad * one.stride
     moving = sorted((one for one in axes if one.stride != ZERO), key=lambda one: -much(one.stride))
     # What has one stride cannot be told apart; of them all but one have a single element.
     for _, alike in groupby(moving, key=lambda one: one.stride):
         one = max(alike, key=lambda one: much(one.extent))
         index = multiple(rest, one.stride)
-        found[one.axis] = index
+        found[one.axis] = found[one.axis] + index
         rest = rest - index * one.stride
     return found if rest == ZERO else None

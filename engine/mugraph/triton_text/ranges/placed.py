@@ -43,10 +43,24 @@ class Placed:
         return found.union(*(index.atoms for index in self.index.values()))
 
 
-def placed(access: Access, launch: Launch, atoms: Atoms, largest: Mapping[str, int]) -> Placed:
+def placed_all(launch: Launch, atoms: Atoms, largest: Mapping[str, int]) -> list[Placed]:
+    """All accesses of a launch: first those by whose strides each index is told."""
+    told = [not any(axis.is_of_another_length for axis in access.axes) for access in launch.accesses]
+    known: dict[str, list[Poly]] = {}
+    found: dict[int, Placed] = {}
+    for at in sorted(range(len(told)), key=lambda at: not told[at]):
+        found[at] = one = placed(launch.accesses[at], launch, atoms, largest, known)
+        for axis in one.axes if told[at] else ():
+            known.setdefault(axis.axis, []).append(one.index[axis.axis] + axis.pad)
+    return [found[at] for at in range(len(told))]
+
+
+def placed(
+    access: Access, launch: Launch, atoms: Atoms, largest: Mapping[str, int], known: Mapping[str, Sequence[Poly]]
+) -> Placed:
     equal, lanes = one_lane(access.lanes, atoms)
     offset = atoms.normal(access.offset.replaced(equal))
-    index = taken_apart(offset, access.axes, largest)
+    index = taken_apart(offset, access.axes, largest, known)
     if index is None:
         raise Unreadable(f"no element of {access.memory.name} is told by the address {offset}", access.place.line)
     holds = every((access.mask, *access.place.ways))

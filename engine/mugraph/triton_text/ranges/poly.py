@@ -99,11 +99,11 @@ def without(monomial: Monomial, atoms: Iterable[str]) -> Monomial | None:
 
 
 def multiple(poly: Poly, divisor: Poly) -> Poly:
-    """How many times the divisor, a product of numbers and atoms, is in it: in each of its terms; of a constant, the
-    whole part. Nothing of it for another divisor."""
-    if len(divisor.terms) != 1:
+    """How many times the divisor is in it: the first term of the divisor in each of its terms, where one that has more
+    atoms than all others is first; of a constant, the whole part. Nothing of it for another divisor."""
+    (atoms, factor), *others = sorted(divisor.terms, key=lambda term: -len(term[0])) or [((), 0)]
+    if not factor or any(len(other) == len(atoms) for other, _ in others):
         return ZERO
-    ((atoms, factor),) = divisor.terms
     found: dict[Monomial, int] = {}
     for monomial, own in poly.terms:
         left = without(monomial, atoms)

@@ -8,7 +8,7 @@ from typing import Any
 
 from mugraph.triton_text.ints import Shape
 from mugraph.triton_text.ranges.formulas import FALSE, TRUE, Formula
-from mugraph.triton_text.ranges.poly import Poly, number
+from mugraph.triton_text.ranges.poly import ZERO, Poly, number
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.tiles import Floats, common
 
@@ -34,11 +34,22 @@ class Bools:
 
 @dataclass(frozen=True)
 class Along:
-    """One axis of a tensor in memory."""
+    """One axis of a tensor in memory, or a dimension that a window reads.
+
+    pad: places before the dimension's first one that the window's first position reads; negative: so many of its first
+         ones are not read. rest: places after the last one that it reads; negative: so many are read beyond its end
+    """
 
     axis: str
     extent: Poly
     stride: Poly
+    pad: Poly = ZERO
+    rest: Poly = ZERO
+
+    @property
+    def is_of_another_length(self) -> bool:
+        """Does it vary how much longer or shorter it is than what runs over it?"""
+        return self.pad.constant is None or self.rest.constant is None
 
 
 @dataclass(eq=False)
