@@ -14,36 +14,16 @@ results have as many elements: a step of an optimiser, the gradients of a gate. 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations
+from collections.abc import Collection
+from dataclasses import replace
 from math import prod
 
-from mugraph.ir.calls import Call, TensorInfo, is_inplace, operands
-from mugraph.ir.dtypes import INTEGERS, is_computed
-from mugraph.ir.memory_order import is_dense
-from mugraph.ir.program import TensorProgram
-from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
-from mugraph.ops.algebra.registry import entry_for
-from mugraph.trace.regions.value_names import value_names
+from mugraph.ir.calls import is_inplace
+from mugraph.ir.region import Part, Region, SearchUnit
 from mugraph.units.chains import with_chains
-from mugraph.units.fusion import fits, joins_well, kernel_us
-from mugraph.units.growing import identifier_of
-from mugraph.units.lower import Lowered, NotLowerable, lower
-from mugraph.units.order import search_unit
-from mugraph.units.part_views import PartViews, read_by
+from mugraph.units.joiner import Item, Joiner
 from mugraph.units.region_graph import RegionGraph
 from mugraph.units.search_units import single_units
-from mugraph.units.shared_axes import with_shared_axes
-
-MAX_OUTPUTS = 4
-"""Of a search unit."""
-MAX_OPS = 20
-"""Operators of a search unit with several outputs: each output is searched for itself."""
-WORTH = 0.03
-"""Share of their estimated time that two units must save."""
-MAX_ITEMS = 400
-"""Items of a region; in a larger region nothing is joined."""
 
 
 def units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[Part, ...]:
@@ -56,7 +36,7 @@ def units(region: Region, refused: Collection[frozenset[int]] = ()) -> tuple[Par
     barrier = RegionGraph(region).barrier
     ordered = any(is_inplace(call) and i not in barrier for i, call in enumerate(region.calls))
     if not ordered and any(isinstance(unit, SearchUnit) for unit in cut):
-        cut = _Joiner(region, cut, refused).joined()
+        cut = Joiner(region, cut, refused).joined()
     cut = with_chains(region, cut, refused)
     if not ordered and any(map(_is_chain, cut)):
         views = {
@@ -73,229 +53,21 @@ def _is_chain(unit: Part) -> bool:
     return not any(op.kind.reduces or op.kind.scans for op in unit.program.ops)
 
 
-@dataclass(eq=False)
-class _Item:
-    """A search unit, or one plain call.
-
-    calls: positions in the region. us: estimated. parts: what it was joined of
-    reads, writes: value numbers
-    """
-
-    unit: Part
-    calls: frozenset[int]
-    reads: frozenset[int]
-    writes: tuple[int, ...]
-    us: float
-    parts: tuple[_Item, ...] = field(default=())
-
-    @property
-    def own(self) -> tuple[_Item, ...]:
-        return self.parts or (self,)
-
-
-class _Joiner:
-    _takes_parts = False
-    """Whether a joined unit may read parts of tensors: with products and reductions, searches find less for it than for
-    its parts."""
-
-    def __init__(self, region: Region, cut: Sequence[Part], refused: Collection[frozenset[int]]) -> None:
-        self._region = region
-        self._refused = refused
-        self._names = value_names(region)
-        self._segment = RegionGraph(region).segment
-        self._returned = {live.value for live in region.live_outs}
-        self._views = PartViews(region)
-        self._items = [item for unit in cut for item in self._items_of(unit)]
-        self._tried: dict[frozenset[int], _Item | None] = {}
-
-    def joined(self) -> tuple[Part, ...]:
-        if len(self._items) > MAX_ITEMS:
-            return self._ordered()
-        while (best := self._best()) is not None:
-            one, other, both = best
-            self._items = [item for item in self._items if item not in (one, other)] + [both]
-        return self._ordered()
-
-    def _items_of(self, unit: Part) -> Iterator[_Item]:
-        if isinstance(unit, SearchUnit):
-            calls = frozenset(map(self._place, unit.calls))
-            reads, writes = read_by(unit), tuple(unit.outputs.values())
-            yield _Item(unit, calls, reads, writes, self._us({*reads, *writes}, unit.program))
-            return
-        for call in unit.calls:
-            reads = frozenset(operands(call))
-            writes = tuple(value for value in call.outputs if value not in reads)
-            us = self._us({*reads, *writes})
-            yield _Item(PlainCalls((call,)), frozenset({self._place(call)}), reads, writes, us)
-
-    def _place(self, call: Call) -> int:
-        """The position of a call in the region. `units` may have given the call another target."""
-        calls = self._region.calls
-        return next(i for i, one in enumerate(calls) if one.outputs == call.outputs and one.args == call.args)
-
-    def _us(self, values: set[int], program: TensorProgram | None = None) -> float:
-        return kernel_us([self._region.values[value] for value in sorted(values)], program)
-
-    # --- joining ---------------------------------------------------------------------------------------------------
-
-    def _best(self) -> tuple[_Item, _Item, _Item] | None:
-        """The two items that save most when they are joined."""
-        best: tuple[_Item, _Item, _Item] | None = None
-        most = 0.0
-        for one, other in combinations(self._items, 2):
-            if not self._touch(one, other) or not self._are_free(one, other):
-                continue
-            both = self._both(one, other)
-            if both is None:
-                continue
-            saved = one.us + other.us - both.us
-            if saved > most and saved >= WORTH * (one.us + other.us):
-                best, most = (one, other, both), saved
-        return best
-
-    def _touch(self, one: _Item, other: _Item) -> bool:
-        """Whether two search units share what they read, or one item reads the other and one of them is a search
-        unit."""
-        lax = [isinstance(item.unit, SearchUnit) for item in (one, other)]
-        if not any(lax) or not all(map(self._can_join, (one, other))):
-            return False
-        reads = bool(one.reads.intersection(other.writes) or other.reads.intersection(one.writes))
-        return reads or (all(lax) and bool(one.reads & other.reads))
-
-    def _can_join(self, item: _Item) -> bool:
-        """Whether the item can be part of a join. A plain call can if a kernel can compute it and it is more than a
-        view: a conversion is, which PyTorch makes a kernel of."""
-        if isinstance(item.unit, SearchUnit):
-            return True
-        (call,) = item.unit.calls
-        entry = entry_for(call.target)
-        if entry is None or len(call.outputs) != 1 or is_inplace(call):
-            return False
-        out = self._region.values[call.outputs[0]]
-        if entry.shape_only and not self._converts(call, out):
-            return False
-        return is_dense(out)
-
-    def _converts(self, call: Call, out: TensorInfo) -> bool:
-        read = operands(call)
-        return (
-            len(read) == 1
-            and is_computed(out.dtype)
-            and self._region.values[read[0]].dtype not in (out.dtype, *INTEGERS)
-        )
-
-    def _are_free(self, one: _Item, other: _Item) -> bool:
-        """Whether no third item has to run between them."""
-        return not (self._between(one, other) or self._between(other, one))
-
-    def _between(self, first: _Item, last: _Item) -> bool:
-        """Whether a third item depends on the first, and the last depends on it."""
-        makers = {value: item for item in self._items for value in item.writes}
-        todo = [makers[value] for value in last.reads if value in makers]
-        todo = [item for item in todo if item is not first]
-        seen: set[int] = set()
-        while todo:
-            item = todo.pop()
-            if item is first:
-                return True
-            if id(item) not in seen:
-                seen.add(id(item))
-                todo.extend(makers[value] for value in item.reads if value in makers)
-        return False
-
-    def _both(self, one: _Item, other: _Item) -> _Item | None:
-        calls = one.calls | other.calls
-        made = {value for i in calls for value in self._region.calls[i].outputs}
-        if len({self._segment[i] for i in calls}) > 1 or any(made.issuperset(values) for values in self._refused):
-            return None
-        if calls not in self._tried:
-            self._tried[calls] = self._made(one, other, calls)
-        return self._tried[calls]
-
-    def _made(self, one: _Item, other: _Item, calls: frozenset[int]) -> _Item | None:
-        """Both items as one search unit; None if they cannot be one."""
-        rest = [item for item in self._items if item not in (one, other)]
-        needed = self._returned.union(*(item.reads for item in rest))
-        outputs = [value for value in sorted((*one.writes, *other.writes)) if value in needed]
-        if not outputs or len(outputs) > MAX_OUTPUTS:
-            return None
-        lowered = self._lowered(calls, outputs)
-        if lowered is None or len(lowered.program.compute_ops) > MAX_OPS * len(outputs):
-            return None
-        if not fits(lowered.program) or not joins_well(lowered.program, crowded=True):
-            return None
-        parts = (*one.own, *other.own)
-        apart = tuple(item.unit for item in in_order(parts))
-        unit = replace(search_unit(self._region, calls, lowered, self._views), apart=apart)
-        reads = read_by(unit)
-        return _Item(unit, calls, reads, tuple(outputs), self._us({*reads, *outputs}, lowered.program), parts)
-
-    def _lowered(self, calls: frozenset[int], outputs: Sequence[int]) -> Lowered | None:
-        region = self._region
-        chosen = [region.calls[i] for i in sorted(calls)]
-        try:
-            lowered = lower(
-                chosen,
-                region.values,
-                region.live_ins,
-                outputs,
-                identifier_of(region),
-                self._names,
-                region.names.keys(),
-                as_they_lie=True,
-            )
-        except NotLowerable:
-            return None
-        if lowered.views and not self._takes_parts:
-            return None
-        return replace(lowered, program=with_shared_axes(lowered.program))
-
-    # --- the order -------------------------------------------------------------------------------------------------
-
-    def _ordered(self) -> tuple[Part, ...]:
-        """The items in the order of their calls, as far as what each reads allows. Neighbouring plain calls become
-        one."""
-        result: list[Part] = []
-        run: list[Call] = []
-        for item in in_order(self._items):
-            if isinstance(item.unit, PlainCalls):
-                run += item.unit.calls
-                continue
-            if run:
-                result.append(PlainCalls(tuple(run)))
-                run = []
-            result.append(item.unit)
-        return (*result, PlainCalls(tuple(run))) if run else tuple(result)
-
-
-class _ChainJoiner(_Joiner):
+class _ChainJoiner(Joiner):
     """Of chains with one another, and with calls that they read or that read them."""
 
     _takes_parts = True
 
-    def _touch(self, one: _Item, other: _Item) -> bool:
+    def _touch(self, one: Item, other: Item) -> bool:
         items = [item for item in (one, other) if isinstance(item.unit, SearchUnit)]
         if not items or not all(_is_chain(item.unit) for item in items) or self._elements(one) != self._elements(other):
             return False
         return super()._touch(one, other)
 
-    def _elements(self, item: _Item) -> set[int]:
+    def _elements(self, item: Item) -> set[int]:
         """Of each result."""
         return {prod(self._region.values[value].shape) for value in item.writes}
 
-    def _made(self, one: _Item, other: _Item, calls: frozenset[int]) -> _Item | None:
+    def _made(self, one: Item, other: Item, calls: frozenset[int]) -> Item | None:
         made = super()._made(one, other, calls)
         return made if made is not None and _is_chain(made.unit) else None
-
-
-def in_order(items: Sequence[_Item]) -> list[_Item]:
-    """By last call, each after what it reads."""
-    waiting = sorted(items, key=lambda item: max(item.calls))
-    to_come = {value for item in items for value in item.writes}
-    order: list[_Item] = []
-    while waiting:
-        item = next(item for item in waiting if not to_come & item.reads - set(item.writes))
-        waiting.remove(item)
-        to_come.difference_update(item.writes)
-        order.append(item)
-    return order

@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from mugraph.ir.ops import Kind
 from mugraph.ir.region import PlainCalls, SearchUnit
 from mugraph.ir.spec import check_program
-from mugraph.units.joining import MAX_OUTPUTS, units
+from mugraph.units.joiner import MAX_OUTPUTS
+from mugraph.units.joining import units
 from mugraph.units.own_names import with_own_names
 from mugraph.units.search_units import single_units
 
