@@ -23,8 +23,7 @@ def named(case: str) -> str:
 def written(cases: Mapping[str, tuple[str, ...]]) -> str:
     """A function for each."""
     return "\n".join(
-        HEAD.format(name=named(name)) + "".join(f"    {line}\n" for line in lines)
-        for name, lines in cases.items()
+        HEAD.format(name=named(name)) + "".join(f"    {line}\n" for line in lines) for name, lines in cases.items()
     )
 
 
@@ -119,3 +118,34 @@ def eager(text: str, name: str, drawn: Mapping[str, torch.Tensor]) -> torch.Tens
     result = function(*(drawn[one].clone() if one in drawn else None for one in ("x", "w", "b", "gate")))
     assert isinstance(result, torch.Tensor)
     return result
+
+
+ROUTING = """
+# mugraph: x=f32[16, 32], w=f32[32, 8], table=i64[16, 2]
+def route(x, w, table):
+    scores = torch.sigmoid(x @ w)
+    left_out = torch.ones_like(scores, dtype=torch.bool).scatter_(1, table, False)
+    return scores.masked_fill(left_out, 0.0).softmax(-1)
+
+
+# mugraph: x=f32[16, 32], w=f32[32, 8]
+def counted(x, w):
+    scores = torch.sigmoid(x @ w)
+    most = torch.bincount(scores.argmax(-1), minlength=8)
+    return (scores * most).softmax(-1)
+"""
+
+
+def test_what_is_scattered_into_a_mask_keeps_its_type(trace) -> None:
+    """Its indices are of another type, and say nothing of the result's."""
+    found = trace(ROUTING)
+    routed = [region for region in found.regions if region.function == "route"]
+    assert len(routed) == 1
+    assert "scatter_" in routed[0].text
+
+
+def test_a_call_between_two_regions_is_named(trace) -> None:
+    found = trace(ROUTING)
+    said = [notice for notice in found.notices if notice.startswith("counted, line")]
+    assert len(said) == 1
+    assert "torch.bincount, which it calls, is no part of one" in said[0]
