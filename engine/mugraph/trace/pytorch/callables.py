@@ -90,6 +90,8 @@ class Judge:
             if code.co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR):
                 return Verdict(name, "calls a generator or coroutine")
             return None
+        if self.module_of(function) is not None and recorded:
+            return None
         owner = getattr(function, "__self__", None)
         if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):
             return Verdict(f"{owner.__qualname__}.apply", "calls an autograd.Function of its own")
@@ -116,6 +118,17 @@ class Judge:
             if recorded and (dispatched or any(last_part(target).rstrip("_") in own for target in recorded)):
                 return None
         return Verdict(name, "has effects that the tracer does not know")
+
+    def module_of(self, function: Callable[..., object]) -> torch.nn.Module | None:
+        """The module of which the function is a method that PyTorch defines for modules of its kind, as the `forward`
+        that `super().forward(x)` calls. What it does is what it does where the module is called. None for others, and
+        for what every module has, most of which changes it."""
+        module, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+        if not isinstance(module, torch.nn.Module) or (name != "forward" and hasattr(torch.nn.Module, name)):
+            return None
+        if name != "forward" and type(module).__module__.startswith("torch."):
+            return None
+        return module if str(getattr(function, "__module__", "")).startswith("torch.nn.modules.") else None
 
     def may_be_watched(self, module: ModuleType) -> bool:
         """Whether it is the user's, or has functions that are watched once they are called."""

@@ -166,6 +166,10 @@ def functional_form(target: str) -> str | None:
     return None
 
 
+KEEPS_TYPE = frozenset({"scatter", "scatter_add", "index_add", "index_copy", "index_fill", "masked_fill"})
+"""Functions whose result has the first argument's type, whatever the others', as indices, have."""
+
+
 def impurity(target: str, args: tuple[object, ...], kwargs: Mapping[str, object]) -> str | None:
     """Why a call may not move; None if it is a known pure function with these arguments."""
     name = last_part(target)

@@ -63,17 +63,18 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         return outs
     if (step := _on_a_shared_line(scope, unit, outs)) is not None:
         return Offence(step, "shares its line with other code")
-    visible = [record for record in records if record.writes and not is_private_write(scope, record, records)]
+    left = [out.value for out in outs]
+    visible = [record for record in records if record.writes and not is_private_write(scope, record, records, left)]
     for record in visible:
         if not record.in_place:
             return Offence(step_of(record, unit), "writes in place to a tensor that others can see")
-    kept = needed(records, [out.value for out in outs], [number for record in visible for number in record.outputs])
+    kept = needed(records, left, [number for record in visible for number in record.outputs])
     kept = [replace(record, target=record.in_place) if record in visible else record for record in kept]
     parts = loop_parts(scope, unit, kept, produced)
     if parts:
         produced -= parts.keys()
         rest = [record for record in kept if parts.keys().isdisjoint(record.outputs)]
-        kept = needed(rest, [out.value for out in outs], [n for record in visible for n in record.outputs])
+        kept = needed(rest, left, [n for record in visible for n in record.outputs])
     consumed: dict[int, Record | None] = {}
     for record in kept:
         for number in refs(record):
@@ -91,7 +92,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
             return Offence(unit.first if record is None else step_of(record, unit), "reads a tensor that has no name")
     if not consumed:
         return Offence(unit.after - 1, "reads no tensor")
-    if is_aliased(scope, [out.value for out in outs], produced, consumed):
+    if is_aliased(scope, left, produced, consumed):
         return Offence(unit.after - 1, "binds a view of a tensor that is written to")
     if any(out.value in homeless_values(scope, kept, consumed) for out in outs):
         return Offence(unit.after - 1, "makes a tensor on the default device that is read later")

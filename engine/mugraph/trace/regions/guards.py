@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
+from functools import partial
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import cast
 
@@ -57,8 +58,8 @@ def conditions_of(
     for event in events:
         if isinstance(event, ModuleCalled):
             expression = paths.get(event.module)
-            if expression is not None and is_own_of_torch(type(event.module)):
-                _about_module(expression, event.module, conditions, paths, consumed)
+            if expression is not None and (event.method is not None or is_own_of_torch(type(event.module))):
+                _about_module(expression, event.module, conditions, paths, consumed, here)
         elif isinstance(event, Loaded) and event.name != "[]" and not _is_class_of(event, compared):
             base = paths.get(event.base)
             if base is None and isinstance(event.base, type):
@@ -153,7 +154,12 @@ def _parts(expression: str, value: object) -> Iterator[tuple[tuple[str, ...], ob
 
 
 def _about_module(
-    expression: str, module: torch.nn.Module, conditions: Conditions, paths: Paths, consumed: Mapping[int, str]
+    expression: str,
+    module: torch.nn.Module,
+    conditions: Conditions,
+    paths: Paths,
+    consumed: Mapping[int, str],
+    here: str,
 ) -> None:
     """The state of one of PyTorch's own modules: its code is not watched, so all that it may have read counts."""
     if isinstance(module, torch.nn.ModuleList | torch.nn.Sequential | torch.nn.ModuleDict):
@@ -163,6 +169,8 @@ def _about_module(
         text = constant(value)
         if text is not None and name not in _IMPLIED and name not in _OF_EVERY_MODULE:
             conditions.setdefault(f"{expression}.{name}", [text])
+        elif isinstance(value, FunctionType | BuiltinFunctionType | partial):  # as a layer's activation
+            about(f"{expression}.{name}", cast("object", value), conditions, here)
     if isinstance(module, _USES_TRAINING):
         conditions.setdefault(f"{expression}.training", [repr(module.training)])
     for kind in ("_parameters", "_buffers"):

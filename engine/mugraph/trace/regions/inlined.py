@@ -65,7 +65,7 @@ def inlined(scope: Scope, unit: Unit, paths: Paths, events: list[Event], here: s
     for event in events:
         if isinstance(event, ModuleCalled):
             try:
-                look.module(event.module)
+                look.module(event.module, event.method)
             except Unfound as error:
                 return Offence(unit.first, str(error))
     # What a decorator puts around a function is found with that function, which runs after it; what a table has, when
@@ -227,13 +227,17 @@ class _Look:
 
     # -- classes
 
-    def module(self, module: torch.nn.Module) -> None:
-        """One that was called. Raises Unfound."""
+    def module(self, module: torch.nn.Module, method: str | None) -> None:
+        """One that was called, or of which a method of PyTorch's own was. Raises Unfound."""
         path = self.paths.get(module)
         if path is None:
             return  # made inside the unit
         kind = type(module)
-        if is_own_of_torch(kind):
+        if method is not None and not is_own_of_torch(kind):
+            for name in helpers_of(next(one for one in kind.__mro__ if is_own_of_torch(one)), method):
+                if name not in self._ran(kind).methods:
+                    self._registered(kind, f"type({path})", name)
+        elif is_own_of_torch(kind):
             self._registered_library(kind)
         elif "forward" not in self._ran(kind).methods:
             self._registered(kind, f"type({path})", "forward")

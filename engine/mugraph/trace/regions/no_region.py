@@ -52,7 +52,7 @@ def no_region(scope: Scope, refused: Mapping[int, Refused]) -> str | None:
 
 def lines_without(scope: Scope, regions: Sequence[Region], told: Collection[int], most_calls: int) -> Iterator[str]:
     """Of functions that have regions: lines outside of them that have a library make many calls, which is what a whole
-    encoder of PyTorch's own is, and why they are in none.
+    encoder of PyTorch's own is, or a call that no region may have, and why they are in none.
 
     regions: those that are kept. told: lines of which something is said already. most_calls: of a region
     """
@@ -62,9 +62,10 @@ def lines_without(scope: Scope, regions: Sequence[Region], told: Collection[int]
             left[name, line] = events
     for (name, line), events in sorted(left.items(), key=lambda item: -len(item[1]))[:_MOST]:
         records = [event for event in events if isinstance(event, Record)]
-        if sum(matters(record.target) for record in records) < _MUCH:
-            continue
         first = next((one for one in events if isinstance(one, Record | Happening) and one.problem), None)
+        # A call that no region may have is said for itself: it parts what stands before it from what stands after it
+        if not isinstance(first, Record) and sum(matters(record.target) for record in records) < _MUCH:
+            continue
         if first is not None:
             what = canonical(first.target) if isinstance(first, Record) else first.name
             yield f"{name}, line {line}, has no region: {what}, which it calls, is no part of one ({first.problem})"

@@ -183,7 +183,8 @@ class _Search:
         # Without the statement at fault: what stands before it and after it, and what is inside it
         culprit = next((n for n, item in enumerate(items) if item.first <= offence.step < item.after), len(items) - 1)
         self.run(activation, items[:culprit])
-        with self.refusal(unit, offence, self.scope.between(activation, items[culprit])):
+        # One operator alone is worth its reason here: what stands before it and after it is no longer one region
+        with self.refusal(unit, offence, self.scope.between(activation, items[culprit]), least_chain=1):
             self.descend(activation, items[culprit])
         self.run(activation, items[culprit + 1 :])
 
@@ -206,15 +207,16 @@ class _Search:
             for record in made
         )
 
-    def is_relevant(self, events: Iterable[Event]) -> bool:
-        return self.has_work(event.target for event in events if isinstance(event, Record))
+    def is_relevant(self, events: Iterable[Event], least_chain: int | None = None) -> bool:
+        return self.has_work((event.target for event in events if isinstance(event, Record)), least_chain)
 
-    def has_work(self, targets: Iterable[str]) -> bool:
+    def has_work(self, targets: Iterable[str], least_chain: int | None = None) -> bool:
         """Whether there is a product or a reduction, or a chain of element-wise operators."""
+        least = self.least_chain if least_chain is None else least_chain
         chain = 0
         for target in targets:
             chain += is_elementwise(target)
-            if matters(target) or chain >= self.least_chain:
+            if matters(target) or chain >= least:
                 return True
         return False
 
@@ -246,11 +248,13 @@ class _Search:
         return result
 
     @contextmanager
-    def refusal(self, unit: Unit, offence: Offence | None, events: Sequence[Event]) -> Generator[None]:
+    def refusal(
+        self, unit: Unit, offence: Offence | None, events: Sequence[Event], least_chain: int | None = None
+    ) -> Generator[None]:
         """Keeps its reason where no part that is tried inside is a region. events: of what is at fault"""
         before = self.worked
         yield
-        if offence is not None and self.worked == before and self.is_relevant(events):
+        if offence is not None and self.worked == before and self.is_relevant(events, least_chain):
             refused = Refused(self.scope.name_of(unit.activation), offence.reason)
             self.refused.setdefault(line_of(offence, unit), refused)
 

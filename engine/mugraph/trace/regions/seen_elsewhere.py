@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from mugraph.trace.regions.record_values import refs
 from mugraph.trace.regions.scope import Scope
 from mugraph.trace.run.tape import Record
 
 
-def is_private_write(scope: Scope, record: Record, records: Sequence[Record]) -> bool:
-    """Whether a write in place is only a renaming: the tensor was made here and shares its storage with no other."""
+def is_private_write(scope: Scope, record: Record, records: Sequence[Record], outs: Collection[int]) -> bool:
+    """Whether a write in place is only a renaming: the tensor was made here, and what else shares its storage, as what
+    it is a view of, is not read after the write. Views that are taken of it later are of the new value.
+
+    records: the unit's; outs: value numbers that it leaves
+    """
     for old, _ in record.writes:
-        if len(scope.values.objects(old)) != 1:
-            return False
         storage = scope.values.storage(old)
         made_here = any(
             scope.values.storage(number) == storage and not other.writes
@@ -21,7 +24,25 @@ def is_private_write(scope: Scope, record: Record, records: Sequence[Record]) ->
         )
         if not made_here:
             return False
+        if len(scope.values.objects(old)) == 1:
+            continue
+        # What is stored into a part stays a write, and a write has one name
+        if record.in_place or not _begins_here(scope, storage, records):
+            return False
+        read = {*outs, *(number for other in records for number in refs(other))}
+        if not read.isdisjoint(scope.values.changed_with(old)):
+            return False
     return True
+
+
+def _begins_here(scope: Scope, storage: int, records: Sequence[Record]) -> bool:
+    """Whether the first record of the storage makes it, where a view would have been given it."""
+    for record in records:
+        if any(scope.values.storage(number) == storage for number in (*record.inputs, *refs(record))):
+            return False
+        if any(scope.values.storage(number) == storage for number in record.outputs):
+            return True
+    return False
 
 
 def is_aliased(scope: Scope, outs: Iterable[int], produced: set[int], consumed: Iterable[int]) -> bool:

@@ -155,7 +155,10 @@ class Recorder:
             if function is getattr and len(args) >= 2 and not isinstance(args[0], torch.Tensor):
                 self._writer.add(Loaded(site, node, args[0], str(args[1]), result))
             after = self._writer.tape.events[before : before + 64]
-            verdict = self.judge.call(function, [event.target for event in after if isinstance(event, Record)])
+            recorded = [event.target for event in after if isinstance(event, Record)]
+            if (module := self.judge.module_of(function)) is not None and recorded:
+                self._writer.add(ModuleCalled(site, module, function.__name__))
+            verdict = self.judge.call(function, recorded)
             if verdict is not None:
                 self._writer.add(Happening(site, verdict.name, verdict.problem, verdict.mutates))
             self._about_devices(function, args, result)

@@ -105,8 +105,11 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class ModuleCalled:
+    """method: of PyTorch's own that was called by its name, as `super().forward(x)` does. None if the module was"""
+
     site: Site
     module: torch.nn.Module
+    method: str | None = None
 
 
 Event = Record | Happening | Loaded | Made | ModuleCalled

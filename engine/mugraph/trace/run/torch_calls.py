@@ -12,7 +12,7 @@ from mugraph.ir.calls import STORES
 from mugraph.ir.region import Argument
 from mugraph.ops.algebra.registry import entries
 from mugraph.trace.pytorch.callables import Judge
-from mugraph.trace.pytorch.targets import REPEATABLE, functional_form, impurity, last_part, target_of
+from mugraph.trace.pytorch.targets import KEEPS_TYPE, REPEATABLE, functional_form, impurity, last_part, target_of
 from mugraph.trace.pytorch.words import words
 from mugraph.trace.run.arguments import NotAnArgument, as_arguments
 from mugraph.trace.run.devices import ASKS_WHERE, HERE, device_argument, elsewhere, makes_tensors, problem_with
@@ -82,7 +82,7 @@ class TorchCalls(TorchMode):
             unknown = pure is None and not flagged and not in_place
             if len(writes) != 1 or len(produced) != 1 or produced[0] is not given[0] or unknown:
                 problem = problem or "writes in place"
-            elif (pure or flagged) and produced[0].dtype != torch.promote_types(*_dtypes(given)):
+            elif (pure or flagged) and not _has_its_type(pure or target, given):
                 problem = problem or "writes in place with another dtype"
             target = pure or target
         elif len(produced) == 1 and id(produced[0]) in known:
@@ -209,9 +209,12 @@ def _without_inplace(
     return args, kwargs, False
 
 
-def _dtypes(tensors: Sequence[torch.Tensor]) -> tuple[torch.dtype, torch.dtype]:
+def _has_its_type(pure: str, tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether the pure function's result has the type of its first argument, which the call writes to."""
+    if last_part(pure) in KEEPS_TYPE:
+        return True
     result = tensors[0].dtype
     for tensor in tensors[1:]:
         if tensor.dim() > 0:
             result = torch.promote_types(result, tensor.dtype)
-    return result, result
+    return result == tensors[0].dtype

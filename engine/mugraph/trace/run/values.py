@@ -79,6 +79,12 @@ class Values:
         """The ids of all tensors that share its storage."""
         return {id(self._tensors[other]) for other in self.sharing(number)}
 
+    def changed_with(self, number: int) -> set[int]:
+        """Numbers that writes after it gave to other tensors with its storage: what they hold since then."""
+        this = id(self._tensors[number])
+        others = [other for other in self.sharing(number) if id(self._tensors[other]) != this and other > number]
+        return {other for other in others if self._history[id(self._tensors[other])][0][1] != other}
+
     def written(self, tensor: torch.Tensor) -> None:
         """After a write: every tensor on that storage holds something new."""
         for other in {id(t): t for t in (self._tensors[n] for n in self.sharing(self.number(tensor)))}.values():
