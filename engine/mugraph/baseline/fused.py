@@ -28,7 +28,7 @@ def with_attentions(launches: Sequence[Launch]) -> tuple[Launch, ...]:
     for second in launches:
         between = [made_by[value] for value in second.reads if value in made_by and readers[value] == 1]
         softmax = next((one for one in between if one.work == "reduction" and one.functions), None)
-        if second.work != "product" or second.dtype not in ("f16", "bf16") or softmax is None:
+        if second.work != "product" or not second.dims or second.dtype not in ("f16", "bf16") or softmax is None:
             continue
         scale = only(softmax)
         if scale is None or scale.work != "elementwise" or scale.functions:

@@ -11,7 +11,7 @@ from mugraph.ir.library import Product
 from mugraph.ir.ops import Tf32
 from mugraph.ops.algebra.registry import canonical
 
-Work = Literal["elementwise", "reduction", "product", "convolution", "attention", "pooling"]
+Work = Literal["elementwise", "reduction", "product", "attention", "pooling"]
 Values = Mapping[int, TensorInfo]
 _LARGE_WINDOW = 25
 """Elements; torch.compile leaves pooling with larger ones to PyTorch's kernel."""
@@ -33,13 +33,13 @@ class Launch:
               blocks share one
     share:    of `row_us` that such a turn takes
     functions: exponentials and the like that it computes
-    dims:     of the result of a product
+    dims:     of the result of a product; 0 of a convolution
     is_narrow: of a convolution: it has too few channels for the tensor cores
     may_turn: of a convolution: it is faster with its operand channels last, the copy counted
     turned:   bytes of that copy, where the operand lies channels last already
     scattered: of a copy to another order in memory: elements, whose neighbours are written far from one another
     windows, taps: of pooling: its windows, and the elements of all of them
-    takes_tf32: PyTorch computes its float32 products on the tensor cores
+    tf32:     the setting by which its float32 products are computed on the tensor cores; "" where they are not
     """
 
     work: Work
@@ -59,24 +59,17 @@ class Launch:
     scattered: int = 0
     windows: int = 0
     taps: int = 0
-    takes_tf32: bool = False
+    tf32: Tf32 = ""
 
     @property
     def is_library(self) -> bool:
         """Is it a kernel of a library's?"""
-        return self.work in ("product", "convolution", "attention")
+        return self.work in ("product", "attention")
 
     @property
     def is_apart(self) -> bool:
         """Does torch.compile leave it as it is?"""
         return self.is_library or self.taps > _LARGE_WINDOW * self.windows
-
-    @property
-    def tf32(self) -> Tf32:
-        """The setting by which it is computed so; "" where it is not."""
-        if not self.takes_tf32 or self.work not in ("product", "convolution"):
-            return ""
-        return "cublas" if self.work == "product" else "cudnn"
 
     @property
     def is_long(self) -> bool:

@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from mugraph.baseline.arguments import given_values, tensors
+from mugraph.baseline.arguments import given_values
 from mugraph.baseline.contractions import Step
+from mugraph.baseline.filters import filtered, is_filter
 from mugraph.baseline.launch import Launch, Values, name_of
 from mugraph.baseline.losses import BETWEEN, LOSSES, SUMS_OF_DISTANCES, distances, loss
-from mugraph.baseline.memory import held_bytes, is_channels_last, is_dense, nearest, views_of
+from mugraph.baseline.memory import held_bytes, nearest, views_of
 from mugraph.baseline.parts import GATHERS, WRITTEN_PARTS, gathered, written
-from mugraph.baseline.products import attention_of, convolution_of, product_of, steps_of
+from mugraph.baseline.products import attention_of, product_of, steps_of, tf32_of
 from mugraph.baseline.rows import row_bytes, row_launch, window_of
-from mugraph.ir.calls import Call, Ref, is_inplace, operands
+from mugraph.ir.calls import Call, is_inplace, operands
 from mugraph.ir.dtypes import itemsize
 
 _PRODUCTS = frozenset(
@@ -38,10 +39,6 @@ _FUNCTIONS = frozenset(
     """.split()  # noqa: SIM905 - a word list is read more easily
 )
 """Calls that take an exponential or the like of each element."""
-_IMAGES = 4
-"""Dimensions of images. torch.compile leaves those of more, and of fewer, as they lie."""
-_CHANNELS = 8
-"""That a convolution needs at least for the tensor cores."""
 _PASSES = {
     "normalize": 3, "logsumexp": 4, "cosine_similarity": 6, "group_norm": 2, "instance_norm": 2, "cross_entropy": 2,
     "std": 2,
@@ -71,7 +68,7 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
     dtype = values[operands(call)[0]].dtype if reads else values[call.outputs[0]].dtype
     elements = max((prod(values[value].shape) for value in (*operands(call), *call.outputs)), default=0)
     functions = elements if name in _FUNCTIONS else 0
-    launch = Launch("elementwise", reads, writes, dtype=dtype, functions=functions, takes_tf32=call.tf32)
+    launch = Launch("elementwise", reads, writes, dtype=dtype, functions=functions)
     if name == "contiguous" and nearest(values[operands(call)[0]]) != nearest(values[call.outputs[0]]):
         launch = replace(launch, scattered=elements)
     if name in GATHERS:
@@ -86,24 +83,8 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
                 for size in mask_bytes(held_bytes(values[value]), dtype):
                     yield Launch("elementwise", {}, {BETWEEN - call.outputs[0]: size}, dtype=dtype)
         yield replace(launch, work="attention", products=attention_of(call, values), is_causal=causal)
-    elif name.startswith("conv") and name[-1:] == "d":
-        source, weight, *_ = tensors(call, values)
-        converts = dtype in ("f16", "bf16") and is_dense(source) and weight.shape[1:] != (1,) * len(weight.shape[1:])
-        if converts:  # the tensor cores take channels last
-            yield Launch("elementwise", {**reads}, {}, dtype=dtype)
-        narrow = weight.shape[0 if "transpose" in name_of(call) else 1] < _CHANNELS
-        # In 16 bits the copies are counted as kernels of their own.
-        turns = dtype == "f32" and len(source.shape) == _IMAGES and prod(weight.shape[2:]) > 1
-        products = convolution_of(call, values)
-        turns = turns and all(product.matrices == 1 for product in products)
-        turned = held_bytes(source) if turns and is_channels_last(source) else 0
-        turns = turns and is_dense(source)
-        yield replace(launch, work="convolution", products=products, is_narrow=narrow, may_turn=turns, turned=turned)
-        if converts:
-            yield Launch("elementwise", {**writes}, {}, dtype=dtype)
-        bias = call.args[2] if len(call.args) > 2 else call.kwargs.get("bias")
-        if isinstance(bias, Ref):  # PyTorch adds it on its own
-            yield Launch("elementwise", {**writes}, writes, dtype=dtype)
+    elif is_filter(name):
+        yield from filtered(launch, call, values)
     elif name.removesuffix("_with_indices")[:-2] in _POOLS:
         windows = prod(values[call.outputs[0]].shape)
         yield replace(launch, work="pooling", windows=windows, taps=windows * window_of(call, int(name[8])))
@@ -114,8 +95,8 @@ def _of(name: str, call: Call, values: Values, owners: Mapping[int, int]) -> Ite
     elif name == "einsum" and (steps := steps_of(call, values)) is not None:
         yield from _contracted(launch, steps, call, values, owners)
     elif name in _PRODUCTS:
-        dims = len(values[call.outputs[0]].shape)
-        yield replace(launch, work="product", products=(product_of(call, values),), dims=dims)
+        dims, tf32 = len(values[call.outputs[0]].shape), tf32_of(call)
+        yield replace(launch, work="product", products=(product_of(call, values),), dims=dims, tf32=tf32)
     else:
         if name in _REDUCTIONS or name in _PASSES:
             found = row_launch(name, reads, writes, row_bytes(call, values))
@@ -150,5 +131,9 @@ def _contracted(
         writes = launch.writes if last else {left: width * step.elements}
         one = replace(launch, reads=reads, writes=writes)
         dims = len(values[call.outputs[0]].shape)
-        yield one if step.product is None else replace(one, work="product", products=(step.product,), dims=dims)
+        yield (
+            one
+            if step.product is None
+            else replace(one, work="product", products=(step.product,), dims=dims, tf32=tf32_of(call))
+        )
         before = dict(writes)

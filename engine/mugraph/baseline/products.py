@@ -1,4 +1,4 @@
-"""The matrix products of a recorded call: of a linear layer, a convolution, an attention, an equation."""
+"""The matrix products of a recorded call: of a linear layer, an attention, an equation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from mugraph.baseline.contractions import Step, contractions
 from mugraph.baseline.launch import Values, name_of
 from mugraph.ir.calls import Call
 from mugraph.ir.library import Product
+from mugraph.ir.ops import Tf32
 
 
 def product_of(call: Call, values: Values) -> Product:
@@ -40,20 +41,13 @@ def steps_of(call: Call, values: Values) -> list[Step] | None:
     return contractions(equation, [values[value].shape for value in given_values(call)])
 
 
-def convolution_of(call: Call, values: Values) -> tuple[Product, ...]:
-    x, weight, *_ = tensors(call, values)
-    out = values[call.outputs[0]].shape
-    groups = call.args[6] if len(call.args) > 6 and isinstance(call.args[6], int) else call.kwargs.get("groups", 1)
-    groups = groups if isinstance(groups, int) else 1
-    if "transpose" in name_of(call):  # its weight has the operand's channels first; each element goes to all taps
-        places = prod(x.shape) // weight.shape[0]
-        return (Product(groups, places, prod(weight.shape[1:]), weight.shape[0] // groups),)
-    spatial = prod(out) // weight.shape[0]
-    return (Product(groups, spatial, weight.shape[0] // groups, prod(weight.shape[1:])),)
-
-
 def attention_of(call: Call, values: Values) -> tuple[Product, ...]:
     query, key, value, *_ = tensors(call, values)
     matrices, rows, depth = prod(query.shape[:-2]), query.shape[-2], query.shape[-1]
     keys, columns = key.shape[-2], value.shape[-1]
     return Product(matrices, rows, keys, depth), Product(matrices, rows, columns, keys)
+
+
+def tf32_of(call: Call) -> Tf32:
+    """The setting by which a product is computed on the tensor cores in float32; "" where it is not."""
+    return "cublas" if call.tf32 else ""
