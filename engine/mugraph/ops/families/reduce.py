@@ -59,7 +59,8 @@ def varying(b: Builder, args: Arguments, over: Sequence[int] | None, atoms: Atom
 
 
 def average(b: Builder, x: Node, over: AtomDim, count: int, counted: AtomDim = ()) -> Node:
-    """counted: atoms whose sizes vary: how many there are is a sum of ones along them, as no number is it at all sizes"""
+    """counted: atoms whose sizes vary: no number says at all sizes how many places they have, so that ones along them
+    are summed"""
     for atom in counted:
         count //= b.atoms.size[atom]
     total = b.mul(b.const(1.0 / count), b.sum(x, over))
