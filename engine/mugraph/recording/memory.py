@@ -31,6 +31,7 @@ from mugraph.recording.stored import Objects, StoredPicture, whole
 from mugraph.store.place import cache_folder
 from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
+from mugraph.trace.syntax.shapes import STRIDE
 
 _log = logging.getLogger("mugraph.recording")
 
@@ -212,7 +213,7 @@ def for_tracing(
         if usable is None:
             continue
         if not usable.opaque:
-            shapes[name] = usable.arguments
+            shapes[name] = _as_laid(usable)
             if usable.init is not None and name.endswith(".forward"):
                 shapes[f"{name.removesuffix('.forward')}.__init__"] = usable.init
         if usable.picture is not None:
@@ -221,6 +222,13 @@ def for_tracing(
             except BadRecording as error:
                 _log.info("%s", error)
     return shapes, pictures
+
+
+def _as_laid(call: Recorded) -> dict[str, str]:
+    """Its arguments, those that do not lie row by row with their strides."""
+    strides = call.strides or {}
+    laid = {name: f"{call.arguments[name]}.{STRIDE}({', '.join(map(str, of))})" for name, of in strides.items()}
+    return {name: laid.get(name, text) for name, text in call.arguments.items()}
 
 
 def shares(path: Path, text: str | None = None) -> dict[str, Share]:

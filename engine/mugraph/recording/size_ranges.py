@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from mugraph.ir.ranges import Product, SizeRange
 from mugraph.ir.sums import Sum, sum_of
 from mugraph.recording.memory import Recorded
-from mugraph.trace.syntax.shapes import BadShapes, Expression, Spec, TensorSpec, parse_spec
+from mugraph.recording.strides import laid
+from mugraph.trace.syntax.shapes import STRIDE, BadShapes, Expression, Spec, TensorSpec, parse_spec
 from mugraph.trace.syntax.size_ranges import LARGEST
 
 _NAMES = ("t", "n", "m", "s", "size", "rows")
@@ -43,11 +44,16 @@ class Ranged:
 
 def ranged(sets: Sequence[Recorded]) -> Ranged | None:
     """Calls that are alike but for one size; of several such groups, the one with most calls. None where there is none,
-    or where a comment cannot say what the calls are: an object, a stride, a number that varies as well.
+    or where a comment cannot say what the calls are: an object, strides that no sizes give, a number that varies as
+    well.
 
     sets: of one way in which a function is called, what took longest first
     """
     told = _told(sets)
+    return _of_one_size(told) or _of_one_size([one for one in told if not one.strides])
+
+
+def _of_one_size(told: Sequence[Recorded]) -> Ranged | None:
     groups: list[tuple[int, Recorded, list[Recorded], frozenset[_Place]]] = []
     for first in told[:_MOST]:
         shapes, alike = _shapes(first), dict[frozenset[_Place], list[Recorded]]()
@@ -64,8 +70,12 @@ def ranged(sets: Sequence[Recorded]) -> Ranged | None:
 def several(sets: Sequence[Recorded]) -> Ranged | None:
     """Calls that are alike but for two or three sizes, the most that are. None as of `ranged`, and where there are so
     few different calls that any two sizes would do."""
-    found: list[Ranged] = []
     told = _told(sets)
+    return _of_several(told) or _of_several([one for one in told if not one.strides])
+
+
+def _of_several(told: Sequence[Recorded]) -> Ranged | None:
+    found: list[Ranged] = []
     for first in told[:_MOST]:
         shapes = _shapes(first)
         alike = [(one, places) for one in told if (places := _differs(first, shapes, one)) is not None]
@@ -79,7 +89,7 @@ def _told(sets: Sequence[Recorded]) -> list[Recorded]:
     with the largest."""
     found: list[Recorded] = []
     for one in sets:
-        if one.opaque or one.strides or one.wanted_of:
+        if one.opaque or one.wanted_of:
             continue
         many = [name for name, number in one.numbers.items() if number is None]
         if not many:
@@ -114,11 +124,11 @@ def _as_ranges(calls: Sequence[Recorded], places: Sequence[_Place]) -> Ranged | 
     first = next((one for one in calls if one.picture is not None), calls[0])
     words = set(re.findall(r"[A-Za-z_]\w*", " ".join((*first.arguments, *first.arguments.values()))))
     names = [name for name in _NAMES if name not in words][: len(sizes)]
-    if len(names) < len(sizes):
+    strides = laid(calls, [{str(at): n for at, n in enumerate(point)} for point in zip(*sizes, strict=True)])
+    if len(names) < len(sizes) or strides is None:
         return None
     said = {name: f"{min(one)}..{max(one)}" for name, one in zip(names, sizes, strict=True)}
-    own = _shapes(first)
-    said |= _written(first, own, products, {str(at): name for at, name in enumerate(names)})
+    said |= _written(first, products, strides, {str(at): name for at, name in enumerate(names)})
     return Ranged(first, said, sum(one.calls for one in calls))
 
 
@@ -168,9 +178,10 @@ def _as_range(first: Recorded, others: Sequence[Recorded], places: frozenset[_Pl
     first = calls[0]
     words = set(re.findall(r"[A-Za-z_]\w*", " ".join((*first.arguments, *first.arguments.values()))))
     name = smallest[0] if smallest[1] == NUMBER else next((name for name in _NAMES if name not in words), None)
-    if name is None:
+    strides = laid(calls, [{"0": size} for size in sizes])
+    if name is None or strides is None:
         return None
-    said = {name: f"{min(sizes)}..{max(sizes)}", **_written(first, shapes[0], products, {"0": name})}
+    said = {name: f"{min(sizes)}..{max(sizes)}", **_written(first, products, strides, {"0": name})}
     like = next((one for one in calls if one.picture is not None), first)
     return Ranged(like, said, sum(one.calls for one in calls))
 
@@ -187,13 +198,19 @@ def _size(one: Recorded, shapes: Mapping[str, TensorSpec], place: _Place) -> int
 
 
 def _written(
-    like: Recorded, shapes: Mapping[str, TensorSpec], products: Mapping[_Place, Product], called: Mapping[str, str]
+    like: Recorded,
+    products: Mapping[_Place, Product],
+    strides: Mapping[str, tuple[Product, ...]],
+    called: Mapping[str, str],
 ) -> dict[str, str]:
     """The arguments as a comment has them, without those that are sizes of their own. called: the sizes' names"""
     said: dict[str, str] = {}
     for argument, text in like.arguments.items():
         if products.get((argument, NUMBER)) is None:
             said[argument] = _said(argument, _spec(text), products, called)
+            if argument in strides:
+                steps = (of.text(called) if of else str(of.factor) for of in strides[argument])
+                said[argument] += f".{STRIDE}({', '.join(steps)})"
     numbers = {argument: of.text(called) for (argument, dim), of in products.items() if dim == NUMBER}
     return {**said, **{argument: text for argument, text in numbers.items() if text != argument}}
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mugraph.recording.memory import Recorded
+from mugraph.recording.memory import Recorded, recorded_shapes
 from mugraph.recording.size_ranges import ranged, several
 from mugraph.recording.ways import other_ways
 from mugraph.trace.run.entries import find_definitions
@@ -104,7 +104,26 @@ def calls(*shapes: str, **more: str) -> list[Recorded]:
         (calls("f32[8, 64]", "f16[3, 64]"), None),
         ([*calls("f32[8, 64]", start="0"), *calls("f32[3, 64]", start="8")], None),
         ([Recorded({"x": f"f32[{t}, 64]"}, opaque={"cache": "Cache"}) for t in (1, 2)], None),
-        ([Recorded({"x": f"f32[{t}, 64]"}, strides={"x": [1, t]}) for t in (1, 2)], None),
+        (
+            [Recorded({"x": f"f32[{t}, 64]"}, strides={"x": [1, t]}) for t in (1, 2)],
+            "# mugraph: t=1..2, x=f32[t, 64].stride(1, t)",
+        ),
+        (
+            [Recorded({"x": f"f32[2, 4, {t}, 64]"}, strides={"x": [768 * t, 64, 768, 1]}) for t in (3, 4, 9)],
+            "# mugraph: t=3..9, x=f32[2, 4, t, 64].stride(768 * t, 64, 768, 1)",
+        ),
+        (
+            [Recorded({"x": f"f32[{t}, 64]"}, strides={"x": [n, 1]}) for t, n in ((3, 65), (4, 70), (9, 66))],
+            None,
+        ),
+        (
+            [
+                Recorded({"x": "f32[5, 64]"}, strides={"x": [70, 1]}),
+                Recorded({"x": "f32[7, 64]"}, strides={"x": [77, 1]}),
+                *calls("f32[8, 64]", "f32[3, 64]"),
+            ],
+            "# mugraph: t=3..8, x=f32[t, 64]",
+        ),
         ([Recorded({"x": f"f32[{t}, 64]"}, wanted_of=["x"]) for t in (1, 2)], None),
     ],
 )
@@ -158,6 +177,53 @@ def test_a_recorded_range_is_read_as_the_comment_is():
     [told] = find_definitions(Source("file.py", plain), {"f": found.arguments}).entries
     [said] = find_definitions(Source("file.py", f"{found.comment}\n{plain}")).entries
     assert (told.arguments, told.sizes) == (said.arguments, said.sizes)
+
+
+HEADS = """\
+import torch
+
+
+def attention(q, k, v, past_k, past_v):
+    keys = torch.cat((past_k, k), dim=2)
+    values = torch.cat((past_v, v), dim=2)
+    return torch.softmax(q @ keys.mT * 0.125, dim=-1) @ values
+
+
+def main():
+    torch.manual_seed(0)
+    w = torch.randn(128, 384) / 11
+    x, past_k, past_v = torch.randn(2, 1, 128), torch.randn(2, 2, 5, 64), torch.randn(2, 2, 5, 64)
+    with torch.no_grad():
+        for _ in range(9):
+            q, k, v = (x @ w).view(2, 1, 3, 2, 64).permute(2, 0, 3, 1, 4)
+            y = attention(q, k, v, past_k, past_v)
+            past_k, past_v = torch.cat((past_k, k), 2), torch.cat((past_v, v), 2)
+            x = y.transpose(1, 2).reshape(2, 1, 128)
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_views_of_one_projection_keep_their_strides(tmp_path: Path, record: Callable[..., object]):
+    """Of a decoding loop with a cache, written in functions: what they are called with are views that no shape says."""
+    path = tmp_path / "heads.py"
+    path.write_text(HEADS)
+    record(sys.executable, "heads.py")
+    [way] = [one for one in other_ways(path, HEADS) if one.comments]
+    head = ", ".join(f"{name}=f32[2, 2, 1, 64].stride(384, 64, 384, 1)" for name in "qkv")
+    cache = "past_k=f32[2, 2, t, 64], past_v=f32[2, 2, t, 64]"
+    assert way.comments == {"attention": f"# mugraph: t=5..13, {head}, {cache}"}
+    trace = trace_file(path, recorded_shapes=way.recorded_shapes, pictures=way.pictures)
+    assert trace.errors == ()
+    [region] = [one for one in trace.regions if one.dynamic is not None]
+    strides = {one.expression: region.values[one.value].strides for one in region.live_ins}
+    assert strides["q"] == strides["k"] == strides["v"] == (384, 64, 384, 1)
+    alone = trace_file(path, recorded_shapes=recorded_shapes(path, HEADS))
+    (fixed,) = (one for one in alone.regions if one.function == "attention")
+    strides = {one.expression: fixed.values[one.value].strides for one in fixed.live_ins}
+    assert strides["q"] == (384, 64, 384, 1)
 
 
 def test_from_a_run_to_kernels_that_take_its_sizes(tmp_path: Path, record: Callable[..., object]):

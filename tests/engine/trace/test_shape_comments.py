@@ -11,6 +11,7 @@ from mugraph.ir.region import Trace
 from mugraph.trace.codec import trace_from_json, trace_to_json
 from mugraph.trace.report import without_running
 from mugraph.trace.run.entries import Definitions, find_definitions
+from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_spec, spec_text
 from mugraph.trace.syntax.source import Source
 from mugraph.trace.syntax.tensor_arguments import tensor_arguments
 
@@ -59,7 +60,7 @@ def test_a_comment_in_the_body(text: str):
     known = found(text)
     (entry,) = known.entries
     assert entry.function == "f"
-    assert str(entry.arguments["x"]) == "TensorSpec(dtype='f32', shape=(4,))"
+    assert entry.arguments["x"] == TensorSpec("f32", (4,))
     assert known.misplaced == ()
 
 
@@ -128,6 +129,23 @@ def test_a_comment_elsewhere_is_the_reason(text: str, line: int, place: str):
     said = f"model.py, line {line}: this “# mugraph:” comment is not read here; it belongs {place}"
     assert lack.reason == f"{said}, or in the first line of its body"
     assert without_running("/folder/model.py", known, None).notices == ()  # said once
+
+
+def test_strides_are_said_after_a_shape():
+    spec = TensorSpec("f32", (2, 8, 9, 64), (1536 * 9, 64, 1536, 1))
+    text = """
+        # mugraph: t=3..9, q=f32[2, 8, t, 64].stride(1536 * t, 64, 1536, 1)
+        def f(q):
+            return q.exp()
+        """
+    (entry,) = found(text).entries
+    assert entry.arguments == {"q": spec}
+    assert parse_spec(spec_text(spec)) == spec
+
+
+def test_a_dimension_without_a_stride_is_said():
+    with pytest.raises(BadShapes, match="needs a stride for each of its 2 dimensions"):
+        parse_spec("f32[4, 8].stride(1)")
 
 
 def test_a_comment_elsewhere_without_a_region_is_a_notice(trace: Callable[..., Trace]):

@@ -110,7 +110,8 @@ class MaskText:
         if rows == "0":
             return f"{columns} <= {_with_sizes(str(number), more)}"
         if columns == "0":
-            return f"{rows} >= {_with_sizes(str(-number), more, negative=True)}"
+            # The number first: a choice of 1.0 and 0.0 by `>=` is how an operator that compares is written.
+            return f"{_with_sizes(str(-number), more, negative=True)} <= {rows}"
         return f"{columns} <= {_with_sizes(_shifted(rows, number), more)}"
 
     def _diagonal(self, mask: Node) -> tuple[tuple[str, ...], int]:

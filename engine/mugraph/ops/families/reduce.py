@@ -38,11 +38,35 @@ def sum_(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 @lowers("torch.mean", "Tensor.mean", parameters="input dim|axis keepdim dtype")
 def mean(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, over, count = reduced(b, args, dims, args.integers("dim"))
-    return average(b, x, over, count)
+    return average(b, x, over, count, varying(b, args, args.integers("dim"), over))
 
 
-def average(b: Builder, x: Node, over: AtomDim, count: int) -> Node:
-    return b.mul(b.const(1.0 / count), b.sum(x, over))
+def varying(b: Builder, args: Arguments, over: Sequence[int] | None, atoms: AtomDim) -> AtomDim:
+    """Of the atoms that an operand is reduced over, those of dimensions whose sizes vary. over: as of `reduced`"""
+    x = args.ref("input")
+    shape = b.shape(x)
+    of = b.varying.get(x.value, ())
+    gone = sorted({dim % len(shape) for dim in over}) if over and shape else range(len(shape))
+    sizes = [(shape[dim], bool(of) and bool(of[dim])) for dim in gone]
+    found: list[int] = []
+    left = list(atoms)
+    for size, varies in sizes:
+        if size == 1:
+            continue
+        atom = left.pop(0)
+        found += [atom] if varies else []
+    return tuple(found)
+
+
+def average(b: Builder, x: Node, over: AtomDim, count: int, counted: AtomDim = ()) -> Node:
+    """counted: atoms whose sizes vary: no number says at all sizes how many places they have, so that ones along them
+    are summed"""
+    for atom in counted:
+        count //= b.atoms.size[atom]
+    total = b.mul(b.const(1.0 / count), b.sum(x, over))
+    for atom in counted:
+        total = b.div(total, b.sum(b.mask((atom,), (), 0, "first"), (atom,)))
+    return total
 
 
 def variance(b: Builder, x: Node, over: AtomDim, count: int, correction: float) -> Node:

@@ -93,6 +93,10 @@ class Saturation:
                 if (op.kind, value.nf) not in seen:
                     seen.add((op.kind, value.nf))
                     self.leaves[self._insert(value, None, 0)] = op.name
+        summed = {name for op in program.ops if op.over for name in op.inputs}
+        self._counted = {
+            index for index, name in self.leaves.items() if name in summed and program.op(name).kind is Kind.MASK
+        }
 
     def size(self, index: int) -> int:
         """Operators in the smallest DAG known for a value (an upper bound of the smallest there is)."""
@@ -131,8 +135,11 @@ class Saturation:
                 if index not in self.targets:
                     self._waiting[self._least_with(index)] -= 1
                 self._enter(index)
-                # Nothing of use is computed from the output; a mask is a factor of other values, and nothing else.
+                # Nothing of use is computed from the output; a mask is a factor of other values, and nothing else, but
+                # where the program counts its ones.
                 if self.values[index].kind is Kind.MASK:
+                    if index in self._counted:
+                        self._unaries(index, self._dags[index])
                     self._binaries(index)
                 elif index not in self.targets:
                     self._unaries(index, self._dags[index])

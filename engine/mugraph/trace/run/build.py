@@ -169,11 +169,20 @@ class Builder:
 
     def _tensor(self, spec: TensorSpec) -> torch.Tensor:
         dtype = DTYPE_NAMES[spec.dtype]
+        if spec.strides is not None:
+            whole = self._tensor(TensorSpec(spec.dtype, (reach(spec),)))
+            return torch.as_strided(whole, spec.shape, spec.strides)
         if dtype.is_floating_point:
             return torch.randn(spec.shape).to(dtype)
         if dtype is torch.bool:
             return torch.rand(spec.shape) > 0.5
         return torch.zeros(spec.shape, dtype=dtype)
+
+
+def reach(spec: TensorSpec) -> int:
+    """Elements of memory from a tensor's first one to its last one."""
+    steps = ((size - 1) * stride for size, stride in zip(spec.shape, spec.strides or (), strict=True))
+    return 1 + sum(steps) if all(spec.shape) else 0
 
 
 def _float_dtype(specs: object) -> torch.dtype | None:

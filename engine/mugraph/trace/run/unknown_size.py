@@ -99,7 +99,8 @@ def _is_at_the_least(guard: Any, products: Mapping[object, Product], entry: Entr
     then is compared with what it does elsewhere. So is `x[:, 1:]` of two rows, which has a dimension of size 1: PyTorch
     treats that as a case of its own."""
     least = {one.name: one.least for one in entry.sizes}
-    asked = {name for symbol in guard.expr.free_symbols for name in products[symbol].sizes}
+    known = [products[symbol] for symbol in guard.expr.free_symbols if symbol in products]  # others are strides
+    asked = {name for of in known for name in of.sizes}
     return all(point[name] == least[name] for name in asked)
 
 
@@ -131,7 +132,10 @@ def _tensor(
     spec: TensorSpec, dims: Mapping[int, Product], mode: FakeTensorMode, products: dict[object, Product]
 ) -> torch.Tensor:
     """Without contents, some of its dimensions symbols. products: takes the symbols, with what they are"""
-    real = torch.empty(spec.shape, dtype=DTYPE_NAMES[spec.dtype])
+    dtype = DTYPE_NAMES[spec.dtype]
+    real = torch.empty(spec.shape, dtype=dtype)
+    if spec.strides is not None:
+        real = torch.empty_strided(spec.shape, spec.strides, dtype=dtype)
     kinds = [DimDynamic.DYNAMIC if at in dims else DimDynamic.STATIC for at in range(len(spec.shape))]
     context: Any = cast(Any, StatelessSymbolicContext)(dynamic_sizes=kinds)
     made = mode.from_tensor(real, symbolic_context=context, source=ConstantSource(f"argument_{id(spec)}"))

@@ -1,4 +1,5 @@
-"""Arguments as people write them in a comment: `x=f16[16, 4096], causal=True, b=16`; `b=1..64` is any of these."""
+"""Arguments as people write them in a comment: `x=f16[16, 4096], causal=True, b=16`; `b=1..64` is any of these. A
+tensor that does not lie row by row says its strides: `q=f16[8, t, 64].stride(64, 1536, 1)`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import ast
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mugraph.ir.ranges import SizeRange
 from mugraph.trace.syntax.size_ranges import BadRange, largest_of, without_ranges
@@ -16,6 +17,8 @@ _log = logging.getLogger("mugraph.trace")
 _MARK = re.compile(r"#\s*mugraph:\s*(?P<text>.*\S)\s*\Z")
 _SCALAR = re.compile(r"(?<=\w)\[\s*\]")  # f32[] is a tensor without dimensions, as f32 is
 _INIT = re.compile(r"(?<![\w.=(])init\s*\(")  # init(...) stands among keyword arguments, and is no value
+STRIDE = "stride"
+"""What a tensor's strides stand after, as those that its own method of this name gives."""
 DTYPES = {
     "f16": "f16", "float16": "f16", "half": "f16", "bf16": "bf16", "bfloat16": "bf16", "f32": "f32", "float32": "f32",
     "float": "f32", "f64": "f64", "float64": "f64", "double": "f64", "i64": "i64", "int64": "i64", "long": "i64",
@@ -36,10 +39,11 @@ class BadShapes(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """dtype: "f16", "bf16", "f32", "i64", "bool", ..."""
+    """dtype: "f16", "bf16", "f32", "i64", "bool", ... strides: in elements; None where it lies row by row"""
 
     dtype: str
     shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +180,18 @@ def parse_spec(text: str) -> Spec:
 def spec_text(spec: Spec) -> str:
     """An argument as `parse_spec` reads it."""
     if isinstance(spec, TensorSpec):
-        return f"{spec.dtype}[{', '.join(map(str, spec.shape))}]" if spec.shape else spec.dtype
+        text = f"{spec.dtype}[{', '.join(map(str, spec.shape))}]" if spec.shape else spec.dtype
+        return text if spec.strides is None else f"{text}.{STRIDE}({', '.join(map(str, spec.strides))})"
     if isinstance(spec, Expression):
         return spec.text
     return f"({', '.join(map(spec_text, spec))}{',' * (len(spec) == 1)})"
 
 
 def _spec(node: ast.expr, sizes: Mapping[str, int]) -> Spec:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == STRIDE:
+        whole = _spec(node.func.value, sizes)
+        if isinstance(whole, TensorSpec):
+            return _with_strides(whole, node, sizes)
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in DTYPES:
         dims = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return TensorSpec(DTYPES[node.value.id], tuple(_size(dim, sizes) for dim in dims))
@@ -194,6 +203,12 @@ def _spec(node: ast.expr, sizes: Mapping[str, int]) -> Spec:
     if isinstance(node, ast.Tuple | ast.List):
         return tuple(_spec(item, sizes) for item in node.elts)
     return Expression(ast.unparse(node))
+
+
+def _with_strides(spec: TensorSpec, node: ast.Call, sizes: Mapping[str, int]) -> TensorSpec:
+    if len(node.args) != len(spec.shape) or node.keywords:
+        raise BadShapes(f"“{ast.unparse(node)}” needs a stride for each of its {len(spec.shape)} dimensions")
+    return replace(spec, strides=tuple(_size(stride, sizes) for stride in node.args))
 
 
 def _size(node: ast.expr, sizes: Mapping[str, int]) -> int:
