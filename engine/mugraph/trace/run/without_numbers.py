@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -19,10 +19,10 @@ class WithoutNumbers(FakeTensorMode):
 
     def __torch_dispatch__(
         self,
-        func: Callable[..., object],
+        func: Any,
         types: Sequence[type],
         args: Sequence[object] = (),
-        kwargs: Mapping[str, object] | None = None,
+        kwargs: Mapping[str, object] = {},
     ) -> object:
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
-            return cast(object, super().__torch_dispatch__(func, types, args, kwargs or {}))
+            return super().__torch_dispatch__(func, types, args, kwargs)
