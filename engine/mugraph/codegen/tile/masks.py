@@ -30,8 +30,26 @@ def with_keeps(nodes: dict[str, Node]) -> dict[str, Node]:
                 if conjuncts(nodes[mask], nodes):
                     node = replace(node, kind=KEEP, inputs=(value, mask), value=0.0)
                     break
+            else:
+                node = _kept_last(node, out)
         out[node.name] = node
     return out
+
+
+def _kept_last(node: Node, out: dict[str, Node]) -> Node:
+    """A product of which a factor is kept by a mask along other axes, as a part of what is joined: the whole product is
+    kept. Another factor's NaN would be seen in the other parts, and what it is computed from would be loaded there."""
+    for name, other in (node.inputs, node.inputs[::-1]):
+        kept = out[name]
+        if kept.kind is KEEP and kept.value == 0.0:
+            value, mask = kept.inputs
+            if out[mask].axes.isdisjoint(out[value].axes):
+                inner = replace(node, name=f"{node.name}_whole", inputs=(value, other))
+                inner = replace(inner, axes=out[value].axes | out[other].axes)
+                if inner.name not in out:
+                    out[inner.name] = inner
+                    return replace(node, kind=KEEP, inputs=(inner.name, mask), value=0.0)
+    return node
 
 
 def mask_of(exp: Node, nodes: Nodes) -> Node | None:
