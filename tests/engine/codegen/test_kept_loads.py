@@ -12,8 +12,12 @@ import pytest
 import torch
 from mugraph.codegen.aot import compile_for
 from mugraph.codegen.lower import lower_kernels
+from mugraph.codegen.tile.kinds import KEEP
+from mugraph.codegen.tile.masks import with_keeps
+from mugraph.codegen.tile.nodes import Node
 from mugraph.ir.block import Schedule
 from mugraph.ir.kernel import KernelSource
+from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.search.direct import as_block
 from mugraph.search.schedules.tiles import Shape
@@ -41,9 +45,8 @@ def summed(x: torch.Tensor, y: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def normed(x: torch.Tensor, y: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The algebra multiplies a mask by x, and that by the root, whose row may have no number."""
     root = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
-    return torch.cat((x * root * b[: x.shape[1], None], y), dim=1)
+    return torch.cat((x * root * y[0, 0], y), dim=1)
 
 
 FUNCTIONS = {"biased": biased, "divided": divided, "summed": summed, "normed": normed}
@@ -125,3 +128,27 @@ def test_in_its_own_blocks_a_part_has_its_own_numbers(tmp_path: Path) -> None:
     subprocess.run(command, check=True, env={**os.environ, "TRITON_INTERPRET": "1"}, cwd=ROOT, timeout=120)
     for name, function in FUNCTIONS.items():
         torch.testing.assert_close(torch.load(tmp_path / f"{name}.out"), function(**given), equal_nan=True)
+
+
+def test_a_product_with_a_part_is_kept_as_a_whole() -> None:
+    """Or a NaN of the other factor, as the root of a row, would be seen in the other parts."""
+    row, part = frozenset({"n"}), frozenset({"k"})
+    given = [Node(name, Kind.LOAD, axes=row, tensor=name) for name in ("a", "root")]
+    mask = Node("mask", Kind.MASK, axes=part, columns=("k",))
+    first = Node("first", Kind.MUL, ("mask", "a"), row | part)
+    nodes = with_keeps(
+        {one.name: one for one in (*given, mask, first, Node("out", Kind.MUL, ("first", "root"), row | part))}
+    )
+    assert (nodes["out"].kind, nodes["out"].inputs[1]) == (KEEP, "mask")
+    whole = nodes[nodes["out"].inputs[0]]
+    assert (whole.kind, set(whole.inputs), whole.axes) == (Kind.MUL, {"a", "root"}, row)
+
+
+def test_a_mask_of_the_row_stays_where_it_is() -> None:
+    """As a causal one, which is known by what it hides of the exponentials."""
+    row = frozenset({"n"})
+    given = [Node(name, Kind.LOAD, axes=row, tensor=name) for name in ("a", "b")]
+    mask = Node("mask", Kind.MASK, axes=row, columns=("n",))
+    first = Node("first", Kind.MUL, ("mask", "a"), row)
+    nodes = with_keeps({one.name: one for one in (*given, mask, first, Node("out", Kind.MUL, ("first", "b"), row))})
+    assert nodes["out"].kind is Kind.MUL
