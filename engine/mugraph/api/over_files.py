@@ -39,11 +39,13 @@ class Searched(Generic[P, R]):
 
 @dataclass
 class OverFiles:
-    """told: each event. reached: classes whose code ran in regions that were found"""
+    """told: each event. reached: classes whose code ran in regions that were found. why_none: of files without regions,
+    why their functions have none"""
 
     options: Options
     told: Callable[[Event], None]
     reached: set[str] = field(default_factory=set[str])
+    why_none: list[str] = field(default_factory=list[str])
 
     def search(
         self,
@@ -86,7 +88,7 @@ class OverFiles:
                 calls = Runs(pictures=other.pictures(self.reached))
                 results.append(self._searched(other.origin, None, calls, lambda _, s=seconds: s, tools, store))
                 _put_in_place(other.origin, results[-1])
-        return Searched(replacement, results, left_out)
+        return Searched(replacement, results, [*left_out, *self.why_none])
 
     def _searched(
         self,
@@ -113,6 +115,8 @@ class OverFiles:
             self.told(event)
             if isinstance(event, Traced):
                 self._reach(event.trace)
+                if all(region.status == "needs-shapes" for region in event.trace.regions):
+                    self.why_none += [f"{origin.path}: {notice}" for notice in event.trace.notices]
             if isinstance(event, Done):
                 regions = event.result.regions
                 asked = [region for region in regions if qualname is not None or region.status != "needs-shapes"]

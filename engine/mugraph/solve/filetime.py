@@ -84,4 +84,4 @@ class FileTime:
 
     @property
     def _over(self) -> str:
-        return f"the {self._limit_s:g} s for the file were over (--file-budget SECONDS gives it more)"
+        return f"the {round(self._limit_s, 1):g} s for the file were over (--file-budget SECONDS gives it more)"

@@ -122,6 +122,12 @@ class Method(msgspec.Struct, frozen=True, tag="method", tag_field="is"):
     owner: Value
 
 
+class Weak(msgspec.Struct, frozen=True, tag="weak", tag_field="is"):
+    """A weak reference, as recurrent layers have to their weights. to: None where that was gone."""
+
+    to: Value
+
+
 class Function(msgspec.Struct, frozen=True, tag="function", tag_field="is"):
     """One without a place: found in its module's code by name and line. closure: what its free variables hold."""
 
@@ -137,7 +143,7 @@ class Function(msgspec.Struct, frozen=True, tag="function", tag_field="is"):
 Value = (
     None | bool | int | float | str | Reference | Unkept | Number | BigInteger | Complex | Named | Place | Member
 )  # fmt: skip
-Node = Tensor | Object | Items | Pairs | Slice | Span | PathText | Partial | Method | Function | Unkept
+Node = Tensor | Object | Items | Pairs | Slice | Span | PathText | Partial | Method | Weak | Function | Unkept
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -34,6 +34,7 @@ from mugraph.trace.run.rebuild import NotKept
 from mugraph.trace.run.recorder import Recorder
 from mugraph.trace.run.tape import Happening, Record
 from mugraph.trace.run.tape_writer import TraceTooLong
+from mugraph.trace.run.without_numbers import WithoutNumbers
 from mugraph.trace.syntax.source import Source
 
 _log = logging.getLogger("mugraph.trace")
@@ -217,7 +218,7 @@ class Session:
         """answers_for_run: a program that asks whether it is only traced is told no, and does what it does when it
         runs. It may then need numbers that there are not."""
         self.recorder.answers_for_run, self.recorder.was_asked = answers_for_run, False
-        self.run_in(entry, FakeTensorMode(allow_non_fake_inputs=True))
+        self.run_in(entry, WithoutNumbers(allow_non_fake_inputs=True))
 
     def elements(self) -> int:
         values = self.recorder.values

@@ -109,3 +109,33 @@ def test_what_takes_no_time_is_left_out_and_said(model: torch.nn.Module):
     assert "Part.forward" in fast.report()
     assert repr(fast).startswith("<mugraph.Optimized Whole: ")
     assert "(estimated)" in repr(fast)
+
+
+PADDED = """\
+import torch.nn.functional as F
+from torch import nn
+
+
+class Padded(nn.Module):
+    def forward(self, x):
+        return F.pad(x, (2, 2), mode="reflect").argsort(-1)
+
+
+class Unused(nn.Module):
+    def forward(self, x):
+        return x * 2 + 1
+"""
+
+
+def test_why_a_file_has_no_region_is_said(lend: Lend):
+    """Beside code without shapes that nothing has called, which is not said to need some."""
+    [padded] = lend(lent_padded=PADDED)
+    with torch.no_grad():
+        fast = mugraph.optimize(padded.Padded().eval(), torch.randn(4, 32, 4096), budget=2, file_budget=20)
+    assert [one.regions for one in fast.results] == [()]
+    [said] = fast.left_out
+    assert said.endswith(
+        "lent_padded.py: Padded.forward has no region: torch.nn.functional.pad in line 7 and Tensor.argsort in line 7 "
+        "are kernels of PyTorch's own, and nothing else is computed in it"
+    )
+    assert said in fast.report()

@@ -18,6 +18,7 @@ from .conftest import Record
 Traced = Callable[[], Trace]
 
 MODELS = '''
+import weakref
 import torch
 from functools import partial
 from torch import nn
@@ -46,6 +47,20 @@ class Cached(nn.Module):
     def forward(self, x, at):
         self.cache[at] = x
         return self.lin(x) @ self.cache.t()
+
+
+class Tagger(nn.Module):
+    """Recurrent layers hold weak references to their weights, of which one may be gone."""
+    def __init__(self, dim):
+        super().__init__()
+        self.rnn = nn.LSTM(dim, dim)
+        self.head = nn.Linear(dim, 8)
+        self.last = weakref.ref(nn.Linear(1, 1))
+    def forward(self, x):
+        h, _ = self.rnn(x)
+        assert self.last() is None
+        assert self.rnn._flat_weight_refs[0]() is self.rnn._parameters["weight_ih_l0"]
+        return torch.softmax(self.head(h), dim=-1)
 
 
 class Tied(nn.Module):
@@ -186,6 +201,7 @@ cached = Cached(16).eval()
 cached.cache = torch.zeros(32, 16)
 cached(torch.zeros(16), 3)
 Tied(64, 16).eval()(torch.zeros(4, 16))
+Tagger(16).eval()(torch.zeros(6, 4, 16))
 from torch.testing._internal.distributed.fake_pg import FakeStore
 torch.distributed.init_process_group("fake", rank=0, world_size=2, store=FakeStore())
 models.READY, models.GROUP = True, torch.distributed.new_group([0])
@@ -210,6 +226,7 @@ rotated(torch.zeros(2, 4, 8), torch.zeros(4, 4, dtype=torch.complex64), 3, True)
     assert "self.cache" in [live.expression for live in found(trace, "Cached.forward").live_ins]
     tied = found(trace, "Tied.forward")
     assert len(tied.live_ins) == 2, "one weight, used twice"
+    assert found(trace, "Tagger.forward").text == "torch.softmax(self.head(h), dim=-1)"
     assert len(found(trace, "Parallel.forward").live_ins) == 3
     assert "self.a" not in [live.expression for live in found(trace, "Merging.forward").live_ins], "it was merged"
     encode = found(trace, "Encoder.encode")

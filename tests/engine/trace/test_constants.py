@@ -194,3 +194,17 @@ def test_triangles_are_found_and_nothing_else(
 def test_numbers_that_no_mask_has(value: float) -> None:
     assert triangle_of(torch.full((3, 3), value)) is None
     assert triangle_of(torch.full((3, 3), value).triu(1)) is None
+
+
+@pytest.mark.parametrize("made", ["torch.Tensor([1e10])", "torch.FloatTensor([1e10])", "torch.Tensor(1).fill_(1e10)"])
+def test_constructors_that_are_classes_end_a_region_and_fail_nothing(made: str, trace: Found) -> None:
+    """They are no calls that a mode is told of, and what PyTorch calls in them is not the program's."""
+    found = trace(f"""
+# mugraph: density=f32[32, 16], depth=f32[32, 16]
+def opacity(density, depth):
+    step = depth[:, 1:] - depth[:, :-1]
+    step = torch.cat((step, {made}.expand(32, 1)), dim=-1)
+    return 1 - torch.exp(-torch.relu(density) * step)
+""")
+    assert not any(region.status == "failed" for region in found.regions), [one.reason for one in found.regions]
+    assert found.regions[-1].text == "1 - torch.exp(-torch.relu(density) * step)"

@@ -14,6 +14,7 @@ from mugraph.codegen.tile.axes import Dim, Plan, Role
 from mugraph.codegen.tile.index import Indices
 from mugraph.codegen.tile.kinds import KEEP, ROWMAX
 from mugraph.codegen.tile.nodes import Node, Nodes
+from mugraph.ir.kept import conjuncts, is_product, kept_by
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind
 from mugraph.kinds.zeros import Zeros
@@ -29,20 +30,26 @@ def with_keeps(nodes: dict[str, Node]) -> dict[str, Node]:
                 if conjuncts(nodes[mask], nodes):
                     node = replace(node, kind=KEEP, inputs=(value, mask), value=0.0)
                     break
+            else:
+                node = _kept_last(node, out)
         out[node.name] = node
     return out
 
 
-def is_product(node: Node) -> bool:
-    return node.kind.neutral == 1.0 and node.kind.absorbing == 0.0
-
-
-def conjuncts(mask: Node, nodes: Nodes) -> tuple[Node, ...]:
-    """The masks that a value is the product of; nothing where it is no such product."""
-    if mask.kind is Kind.MASK:
-        return (mask,)
-    parts = [conjuncts(nodes[name], nodes) for name in (mask.inputs if is_product(mask) else ())]
-    return tuple({one.name: one for part in parts for one in part}.values()) if parts and all(parts) else ()
+def _kept_last(node: Node, out: dict[str, Node]) -> Node:
+    """A product of which a factor is kept by a mask along other axes, as a part of what is joined: the whole product is
+    kept. Another factor's NaN would be seen in the other parts, and what it is computed from would be loaded there."""
+    for name, other in (node.inputs, node.inputs[::-1]):
+        kept = out[name]
+        if kept.kind is KEEP and kept.value == 0.0:
+            value, mask = kept.inputs
+            if out[mask].axes.isdisjoint(out[value].axes):
+                inner = replace(node, name=f"{node.name}_whole", inputs=(value, other))
+                inner = replace(inner, axes=out[value].axes | out[other].axes)
+                if inner.name not in out:
+                    out[inner.name] = inner
+                    return replace(node, kind=KEEP, inputs=(inner.name, mask), value=0.0)
+    return node
 
 
 def mask_of(exp: Node, nodes: Nodes) -> Node | None:
@@ -127,6 +134,19 @@ class MaskText:
                 more.append(f"{sign} {self.indices.names.size[axis]}")
                 number += -extent if sign == "+" else extent
         return tuple(more), number
+
+    def unread(self, source: Node, nodes: Nodes) -> str:
+        """Where a load may be left out, the condition under which it counts, else "". It is one on the block's own
+        place: a load that another lane of the tile needs is as long as it is."""
+        if any(p.dynamic for p in self.plan.values()) or any(node.kind is ROWMAX for node in nodes.values()):
+            return ""  # proofs for all sizes count what a kernel reads; a maximum may be of what counts for nothing
+        kept = kept_by(nodes, lambda node, name: _kept_here(node, name, nodes)).get(source.name, frozenset())
+        tests = [self._test(nodes[name], ()) for name in nodes if name in kept and self._is_of_block(nodes[name])]
+        return " & ".join(f"({test})" for test in tests)
+
+    def _is_of_block(self, mask: Node) -> bool:
+        axes = [self.plan[axis] for axis in (*mask.rows, *mask.columns) if axis in self.plan]
+        return not mask.fn and all(p.role is Role.GRID and not p.wide and not p.split for p in axes)
 
     def place(self, position: Node, dims: Sequence[Dim]) -> str:
         """What a position counts, for a tile of these dimensions."""
@@ -231,6 +251,13 @@ class MaskText:
             outer = f"({text})" if " + " in text else text
             text = f"{outer} * {self.indices.names.size[axis]} + {index}" if text else index
         return text or "0"
+
+
+def _kept_here(node: Node, name: str, nodes: Nodes) -> list[str]:
+    """The masks that an operator keeps one of its inputs by."""
+    if node.kind is not KEEP or name != node.inputs[0] or name == node.inputs[1]:
+        return []
+    return [one.name for one in conjuncts(nodes[node.inputs[1]], nodes)]
 
 
 def hides(node: Node) -> bool:

@@ -54,6 +54,7 @@ def _load_text(out: Values, value: Value, node: Node, *, again: bool) -> str:
     tensor = out.block.tensor(node.tensor)
     arguments = [out.indices.pointer(tensor, value.dims, found_places(tensor, value.dims, out.indices))]
     outside = [out.indices.masks(value.dims), *window_masks(tensor, value.dims, out.indices)]
+    outside.append(out.masks.unread(node, out.nodes))
     mask = " & ".join(test for test in outside if test)
     if mask:
         arguments += [f"mask={mask}", "other=0.0"]

@@ -17,8 +17,9 @@ from math import inf
 
 from mugraph.codegen.tile.axes import Plan, Role
 from mugraph.codegen.tile.kinds import EXP2, KEEP, ROWMAX
-from mugraph.codegen.tile.masks import conjuncts, mask_of
+from mugraph.codegen.tile.masks import mask_of
 from mugraph.codegen.tile.nodes import Node, Nodes
+from mugraph.ir.kept import conjuncts
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import underscored, unused
 from mugraph.ir.ops import Kind

@@ -10,6 +10,7 @@ from math import ceil, prod
 from mugraph.ir.block import PRECISIONS, TF32, BlockGraph, Loop, Precision, Schedule
 from mugraph.ir.dtypes import COMPUTED, ITEMSIZE
 from mugraph.ir.halves import STEP, are_halves, is_half
+from mugraph.ir.kept import factors, kept_by
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.packing import Packs, held, pack_violations, packs
 from mugraph.ir.tensors import Sizes, Tensor
@@ -62,7 +63,8 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """A LOAD or STORE. whole: bytes of its tensor, each once. width: of an element. again: another one loads them"""
+    """A LOAD or STORE. whole: bytes of its tensor, each once. width: of an element. again: another one loads them.
+    kept: masks without which it counts for nothing"""
 
     op: Op
     is_store: bool
@@ -72,6 +74,7 @@ class Access:
     is_scattered: bool
     is_looped: bool
     again: bool = False
+    kept: tuple[Op, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +167,8 @@ class Shape:
             for op in block.ops
             if op.kind is Kind.LOAD and all(user.name in onto_cores for user in block.ops if op.name in user.inputs)
         )
+        kept = kept_by(self.ops, factors(self.ops))
+        self._kept = {name: tuple(self.ops[mask] for mask in sorted(masks)) for name, masks in kept.items() if masks}
         self.accesses = [self._access(op) for op in block.ops if op.kind in (Kind.LOAD, Kind.STORE)]
         self.computed = [self._computed(op) for op in block.block_ops if not op.kind.contracts]
         runs = {one.innermost[:1] for one in self.accesses if one.innermost and len(one.op.axes) > 1}
@@ -179,7 +184,8 @@ class Shape:
         run, is_looped = innermost(tensor, self.sizes), bool(self.varies[op.name])
         is_scattered, is_store = op.name in self.scattered, op.kind is Kind.STORE
         again = not is_store and self._is_loaded_elsewhere(tensor)
-        return Access(op, is_store, self.itemsize[op.tensor], self.whole(op), run, is_scattered, is_looped, again)
+        width, kept = self.itemsize[op.tensor], self._kept.get(op.name, ())
+        return Access(op, is_store, width, self.whole(op), run, is_scattered, is_looped, again, kept)
 
     def _is_loaded_elsewhere(self, tensor: Tensor) -> bool:
         """As a part of what is read as a whole, or of the same memory before."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from mugraph.ir.block import TF32, Loop, Schedule
+from mugraph.ir.kept import share
 from mugraph.ir.ops import Kind
 from mugraph.search.schedules.in_parts import ROUNDING, flops_in_parts
 from mugraph.search.schedules.sectors import LINE, SECTOR, in_sectors, run_bytes
@@ -123,7 +124,9 @@ def traffic(found: Work, shape: Shape, schedule: Schedule, access: Access, tiles
     # Each element is stored once, also where several blocks have it.
     each = width * shape.moved(tiles, access.op) * shape.trips(schedule, tiles, access.op)
     is_near = whole <= NEAR and not shape.dot_axes
-    moved = whole if access.is_store or is_near else max(whole, each * blocks)
+    single = [axis for axis, tile in schedule.grid if tile == 1]
+    loading = blocks * share(access.kept, shape.sizes, single) if access.kept else blocks
+    moved = whole if access.is_store or is_near else max(whole, each * loading)
     found.moved += moved
     found.drawn += moved * in_sectors(access.innermost, width, tiles.plain, shape.sizes)
     if shape.is_stream:

@@ -163,7 +163,13 @@ def _code(function: object) -> CodeType | None:
 
 
 def _hashable(value: object) -> bool:
-    return isinstance(value, type | FunctionType | BuiltinFunctionType) or type(value).__hash__ is not None
+    if isinstance(value, type | FunctionType | BuiltinFunctionType):
+        return True
+    try:
+        hash(value)
+    except Exception:  # a weak reference to what is gone has a hash, and raises
+        return False
+    return True
 
 
 def _is_torch_builtin(function: object) -> bool:

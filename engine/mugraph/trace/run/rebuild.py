@@ -5,6 +5,7 @@ What was not kept is there as a `NotThere`, which says so where it is used.
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from functools import partial
@@ -119,6 +120,8 @@ class Rebuilder:
                 return partial(self.value(function), *map(self.value, args), **named)
             case p.Method(function, owner):
                 return MethodType(self.value(function), self.value(owner))
+            case p.Weak(to):
+                return _weak(self.value(to))
             case p.Function():
                 return self._function(node, known)
             case p.Unkept(what):
@@ -209,6 +212,18 @@ class Rebuilder:
             return self._places.find(place)
         except NotFound as error:
             return NotThere(f"{place.module}.{place.name}; {error}")
+
+
+def _weak(made: object) -> object:
+    """A reference that holds nothing. To nothing is one to what is gone. What cannot be referred to so is not there."""
+    try:
+        return weakref.ref(_Gone() if made is None else made)
+    except TypeError:
+        return NotThere(f"a weak reference to a {type(made).__name__}")
+
+
+class _Gone:
+    pass
 
 
 def _named(value: p.Named) -> object:

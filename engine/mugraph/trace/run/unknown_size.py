@@ -29,6 +29,7 @@ from mugraph.trace.run.entries import Entry
 from mugraph.trace.run.parts import Parts
 from mugraph.trace.run.places import Places
 from mugraph.trace.run.values import DTYPE_NAMES
+from mugraph.trace.run.without_numbers import WithoutNumbers
 from mugraph.trace.syntax.shapes import Expression, Spec, TensorSpec
 
 MOST = 4096
@@ -56,7 +57,7 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
     """
     path = places.traced
     shapes = ShapeEnv()
-    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=shapes)
+    mode = WithoutNumbers(allow_non_fake_inputs=True, shape_env=shapes)
     constants = Constants(real=False)
     try:
         products: dict[object, Product] = {}

@@ -13,6 +13,7 @@ import enum
 import functools
 import math
 import sys
+import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
@@ -142,6 +143,8 @@ class _Keeper:
         if kind is MethodType:
             function = self.value(value.__func__, where)
             return {"is": "method", "function": function, "owner": self.value(value.__self__, where)}
+        if kind is weakref.ref:  # those of other classes hold more
+            return {"is": "weak", "to": self.value(value(), where)}
         if kind is FunctionType:
             return self._function(value, where)
         if isinstance(value, PurePath):
