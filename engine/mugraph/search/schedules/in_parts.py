@@ -14,7 +14,8 @@ from __future__ import annotations
 from math import prod
 
 from mugraph.ir.block import TF32, Precision, Schedule
-from mugraph.search.schedules.tiles import Product, Shape, Tiles
+from mugraph.search.schedules.products import Product
+from mugraph.search.schedules.tiles import Shape, Tiles
 
 PARTS: dict[Precision, tuple[float, float, int]] = {
     "tf32x3": (6.0, 0.64, 8), "bf16x6": (6.0, 0.53, 6), TF32: (2.0, 0.4, 4),

@@ -9,7 +9,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from math import prod
 
-from mugraph.search.schedules.tiles import MIN_DOT, Product, Shape, next_power
+from mugraph.search.schedules.products import Product
+from mugraph.search.schedules.tiles import MIN_DOT, Shape, next_power
 
 MAX_GRID_TILE = 256
 MAX_ROW_TILE = 1024

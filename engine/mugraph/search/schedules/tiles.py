@@ -8,13 +8,14 @@ from functools import cache
 from math import ceil, prod
 
 from mugraph.ir.block import PRECISIONS, TF32, BlockGraph, Loop, Precision, Schedule
-from mugraph.ir.dtypes import COMPUTED, ITEMSIZE
-from mugraph.ir.halves import STEP, are_halves, is_half
+from mugraph.ir.dtypes import ITEMSIZE
+from mugraph.ir.halves import STEP, is_half
 from mugraph.ir.kept import factors, kept_by
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.packing import Packs, held, pack_violations, packs
-from mugraph.ir.tensors import Sizes, Tensor
+from mugraph.search.schedules.accesses import Access, is_loaded_elsewhere, is_scattered
 from mugraph.search.schedules.ends import ends
+from mugraph.search.schedules.products import feeding, is_chained, product_of
 from mugraph.search.schedules.row_sums import row_sums
 from mugraph.search.schedules.sectors import innermost
 from mugraph.search.schedules.summed import summed
@@ -27,54 +28,6 @@ MIN_DOT = 16
 def next_power(n: int) -> int:
     """The least power of two that is at least n."""
     return 1 << max(0, n - 1).bit_length()
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """A DOT: its operator, the axes of its left rows, right columns, reduction and batch, and whether its operands are
-    loads as they are (computed ones pass through registers or shared memory first). is_exact: in float32.
-    along_depth: whether the left operand, and the right one, lies in memory along the depth, or has no place there.
-    takes_tf32: the program lets its operands be rounded to tf32"""
-
-    op: Op
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    depth: tuple[str, ...]
-    batch: tuple[str, ...]
-    left_is_load: bool
-    right_is_load: bool
-    is_exact: bool
-    along_depth: tuple[bool, bool]
-    takes_tf32: bool = False
-
-    def precision(self, schedule: Schedule) -> Precision:
-        """Of this one, where it is of float32."""
-        return "ieee" if schedule.precision == TF32 and not self.takes_tf32 else schedule.precision
-
-    @property
-    def is_matrix(self) -> bool:
-        """It has rows and columns."""
-        return bool(self.rows and self.columns)
-
-    @property
-    def sides(self) -> tuple[tuple[str, ...], ...]:
-        return self.rows, self.columns, self.depth
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """A LOAD or STORE. whole: bytes of its tensor, each once. width: of an element. again: another one loads them.
-    kept: masks without which it counts for nothing"""
-
-    op: Op
-    is_store: bool
-    width: int
-    whole: int
-    innermost: tuple[str, ...]
-    is_scattered: bool
-    is_looped: bool
-    again: bool = False
-    kept: tuple[Op, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +75,7 @@ class Shape:
         self.ancestors = dict(_ancestors(block.loops, ()))
         self.varies = self._varies()
         self.ends = ends(block)
-        self.products = [self._product(op) for op in block.ops if op.kind.contracts]
+        self.products = [product_of(block, self.ops, op) for op in block.ops if op.kind.contracts]
         self.row_sums = tuple(row_sums(block))
         self.is_exact = any(p.is_exact and p.is_matrix for p in self.products)
         """Does it have products of float32, to which tensor cores are a choice?"""
@@ -144,7 +97,7 @@ class Shape:
         stored = dict.fromkeys(axis for store in self.stores for axis in store.axes)
         self.grid_axes = tuple(axis for axis in stored if axis not in reduced)
         self.loop_axes = block.loop_axes
-        self.feeds_dot = self._feeding(matrices)
+        self.feeds_dot = feeding(self.ops, matrices)
         self.vectors = frozenset(p.op.name for p in self.products if not p.is_matrix)
         self.operands = frozenset(i for p in matrices for i in p.op.inputs)
         self.summed = frozenset(summed(block)) if matrices else frozenset[str]()
@@ -154,11 +107,11 @@ class Shape:
             if op.kind is Kind.ACCUM and any(p.op.name == op.inputs[0] and not p.is_exact for p in matrices)
         )
         """Products that the tensor cores add to their accumulators: they stand in no registers of their own."""
-        self.chained = [p for p in self.products if self._is_chained(p)]
+        self.chained = [p for p in self.products if is_chained(p, self.ops, self.varies)]
         """Products outside of every loop with an operand computed from another such product."""
         # Along a window, neighbours in memory are neighbouring lanes at some taps only: each element has an address.
         self.scattered = frozenset(
-            op.name for op in block.ops if op.kind is Kind.LOAD and _is_scattered(block.tensor(op.tensor), self.sizes)
+            op.name for op in block.ops if op.kind is Kind.LOAD and is_scattered(block.tensor(op.tensor), self.sizes)
         )
         # Loads that only products read go from shared memory to the tensor cores without passing through registers.
         onto_cores = {p.op.name for p in matrices}
@@ -182,22 +135,10 @@ class Shape:
     def _access(self, op: Op) -> Access:
         tensor = self.block.tensor(op.tensor)
         run, is_looped = innermost(tensor, self.sizes), bool(self.varies[op.name])
-        is_scattered, is_store = op.name in self.scattered, op.kind is Kind.STORE
-        again = not is_store and self._is_loaded_elsewhere(tensor)
+        scattered, is_store = op.name in self.scattered, op.kind is Kind.STORE
+        again = not is_store and is_loaded_elsewhere(self.block, tensor)
         width, kept = self.itemsize[op.tensor], self._kept.get(op.name, ())
-        return Access(op, is_store, width, self.whole(op), run, is_scattered, is_looped, again, kept)
-
-    def _is_loaded_elsewhere(self, tensor: Tensor) -> bool:
-        """As a part of what is read as a whole, or of the same memory before."""
-        is_later = False
-        for other in (self.block.tensor(op.tensor) for op in self.block.ops if op.kind is Kind.LOAD):
-            if other is tensor:
-                is_later = True
-            elif are_halves(tensor, other):
-                continue
-            elif tensor.is_within(other) and not (is_later and other.is_within(tensor)):
-                return True
-        return False
+        return Access(op, is_store, width, self.whole(op), run, scattered, is_looped, again, kept)
 
     def _computed(self, op: Op) -> Computed:
         source = self.ops[op.inputs[0]] if op.kind.reduces else op
@@ -327,86 +268,6 @@ class Shape:
         if not self.is_exact:
             return PRECISIONS[:1]
         return among if self.takes_tf32 else [one for one in among if one != TF32]
-
-    def _product(self, op: Op) -> Product:
-        left, right = (self.ops[i] for i in op.inputs)
-        a, b, over = set(left.axes), set(right.axes), set(op.over)
-        return Product(
-            op,
-            tuple(sorted(a - b)),
-            tuple(sorted(b - a)),
-            tuple(sorted(over)),
-            tuple(sorted((a & b) - over)),
-            left.kind is Kind.LOAD,
-            right.kind is Kind.LOAD,
-            self._is_exact(left, right, op) or self._is_exact(right, left, op),
-            (self._is_along(left, over), self._is_along(right, over)),
-            bool(op.tf32),
-        )
-
-    def _is_along(self, operand: Op, over: set[str]) -> bool:
-        if operand.kind is not Kind.LOAD:
-            return True
-        tensor = self.block.tensor(operand.tensor)
-        return any(
-            stride == 1 and over.intersection(dim) for dim, stride in zip(tensor.dims, tensor.strides, strict=True)
-        )
-
-    def _is_exact(self, operand: Op, other: Op, product: Op) -> bool:
-        """Is the operand of a product float32 in PyTorch? What is computed of 16-bit tensors, or multiplied with what
-        is, is 16-bit, unless the program multiplies in float32."""
-        if operand.kind is Kind.LOAD:
-            return self.itemsize[operand.tensor] == 4
-        if product.f32:
-            return True
-        return 2 not in self._sizes_below(operand) | self._sizes_below(other)
-
-    def _sizes_below(self, operand: Op) -> set[int]:
-        """Bytes of the elements it is computed of, but for those that are of any type."""
-        found: set[int] = set()
-        seen: set[str] = set()
-        stack = [operand]
-        while stack:
-            op = stack.pop()
-            if op.kind is Kind.LOAD and self.block.tensor(op.tensor).dtype in COMPUTED:
-                found.add(self.itemsize[op.tensor])
-            if op.name not in seen:
-                seen.add(op.name)
-                stack.extend(self.ops[name] for name in op.inputs)
-        return found
-
-    def _is_chained(self, product: Product) -> bool:
-        if self.varies[product.op.name]:
-            return False
-        stack, seen = list(product.op.inputs), set[str]()
-        while stack:
-            op = self.ops[stack.pop()]
-            if op.kind.contracts and not self.varies[op.name]:
-                return True
-            if op.name not in seen:
-                seen.add(op.name)
-                stack.extend(op.inputs)
-        return False
-
-    def _feeding(self, matrices: Sequence[Product]) -> frozenset[str]:
-        """Loads that reach a product of matrices, at once or through element-wise operators: a loop prefetches them."""
-        reached: set[str] = set()
-        stack = [i for p in matrices for i in p.op.inputs]
-        while stack:
-            op = self.ops[stack.pop()]
-            if op.name not in reached:
-                reached.add(op.name)
-                if not op.kind.reduces and op.kind is not Kind.ACCUM:
-                    stack.extend(op.inputs)
-        return frozenset(name for name in reached if self.ops[name].kind is Kind.LOAD)
-
-
-def _is_scattered(tensor: Tensor, sizes: Sizes) -> bool:
-    """Is its innermost dimension in memory read through a window?"""
-    if is_half(tensor):
-        return False
-    return any(sizes[axis] > 1 and tensor.strides[window.dim] == 1 for window in tensor.windows
-               for axis in tensor.dims[window.dim])  # fmt: skip
 
 
 def _taps(block: BlockGraph) -> frozenset[str]:

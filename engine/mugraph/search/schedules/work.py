@@ -11,9 +11,11 @@ from math import ceil, prod
 from mugraph.ir.block import TF32, Loop, Schedule
 from mugraph.ir.kept import share
 from mugraph.ir.ops import Kind
+from mugraph.search.schedules.accesses import Access
 from mugraph.search.schedules.in_parts import ROUNDING, flops_in_parts
+from mugraph.search.schedules.products import Product
 from mugraph.search.schedules.sectors import LINE, SECTOR, in_sectors, run_bytes
-from mugraph.search.schedules.tiles import Access, Computed, Product, Shape, Tiles
+from mugraph.search.schedules.tiles import Computed, Shape, Tiles
 
 WIDE_LEFT = 64
 """Rows of the left operand that the wide tensor-core path (wgmma) needs; fewer take the narrow one (mma)."""
