@@ -49,8 +49,8 @@ def test_one_search_serves_every_size(program: Path, tmp_path: Path) -> None:
     for capability in (80, 90):
         compiled = compile_for(solved.source, capability)
         assert compiled.shared_bytes <= {80: 166_912, 90: 232_448}[capability]
-    for tested in solved.verdict.dynamic_sizes.values():
-        assert tested[0] == 1
+    for axis, tested in solved.verdict.dynamic_sizes.items():
+        assert tested[0] == solved.verdict.proved_sizes[axis][0] <= 2  # with a row that is joined there are two
         assert len(tested) >= 2
     assert solved.verdict.proved_sizes.keys() == solved.verdict.dynamic_sizes.keys() != set()
     written = apply_files(path, [plan], region.sources)

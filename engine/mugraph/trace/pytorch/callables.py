@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+import logging
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -17,6 +18,8 @@ import torch
 
 from mugraph.trace.pytorch.targets import last_part, target_of
 from mugraph.trace.pytorch.words import words
+
+_log = logging.getLogger("mugraph.trace")
 
 _BUILTINS = frozenset(
     getattr(builtins, name)
@@ -167,7 +170,8 @@ def _hashable(value: object) -> bool:
         return True
     try:
         hash(value)
-    except Exception:  # a weak reference to what is gone has a hash, and raises
+    except Exception as error:  # a weak reference to what is gone has a hash, and raises
+        _log.debug("a %s that was called cannot be hashed: %s", type(value).__name__, error)
         return False
     return True
 
