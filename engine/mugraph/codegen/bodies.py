@@ -4,9 +4,11 @@ launch is made of these (one_grid.py, last_block.py)."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from mugraph.codegen.arguments import argument_lines
+from mugraph.codegen.launcher import launcher_text
 from mugraph.ir.kernel import KernelSource, Rejected
 
 _PROGRAM_ID = re.compile(r"^    (\w+) = tl\.program_id\((\d)\)\n", re.MULTILINE)
@@ -34,3 +36,23 @@ def call_lines(function: str, given: Sequence[str], constexprs: Mapping[str, int
     for line in (*argument_lines(given), *argument_lines([f"{key}={value!r}" for key, value in constexprs.items()])):
         yield f"    {line}"
     yield ")"
+
+
+def with_launches(source: KernelSource, launched: Sequence[KernelSource], outputs: Collection[str]) -> KernelSource:
+    """The source with these launches in place of its own. outputs: that are returned though a later kernel reads
+    them"""
+    launcher = launcher_text(source.name, launched, outputs)
+    if len(launched) == 1:
+        return replace(launched[0], name=source.name, launcher=launcher)
+    first = launched[0]
+    return replace(
+        source,
+        jit="\n\n\n".join(part.jit for part in launched if part.jit),
+        pointers=first.pointers,
+        constexprs=first.constexprs,
+        grid=first.grid,
+        num_warps=first.num_warps,
+        num_stages=first.num_stages,
+        launcher=launcher,
+        parts=tuple(launched),
+    )

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from mugraph.codegen.arguments import argument_lines
-from mugraph.codegen.bodies import as_function, call_lines, ids_of
+from mugraph.codegen.bodies import as_function, call_lines, ids_of, with_launches
 from mugraph.codegen.launcher import COUNTERS, launcher_text
 from mugraph.codegen.tile.index import GRID_LIMITS, REACH
 from mugraph.codegen.tile.meeting import Meeting
@@ -98,21 +98,7 @@ def with_last_blocks(
             launched.append(as_one(part.name, made))
         elif part.name not in seconds:
             launched.append(part)
-    launcher = launcher_text(source.name, launched, outputs)
-    if len(launched) == 1:
-        return replace(launched[0], name=source.name, launcher=launcher)
-    first = launched[0]
-    return replace(
-        source,
-        jit="\n\n\n".join(part.jit for part in launched if part.jit),
-        pointers=first.pointers,
-        constexprs=first.constexprs,
-        grid=first.grid,
-        num_warps=first.num_warps,
-        num_stages=first.num_stages,
-        launcher=launcher,
-        parts=tuple(launched),
-    )
+    return with_launches(source, launched, outputs)
 
 
 def as_one(name: str, made: LastBlock) -> KernelSource:

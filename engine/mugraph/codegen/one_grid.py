@@ -21,7 +21,7 @@ from dataclasses import replace
 from math import prod
 
 from mugraph.codegen.arguments import argument_lines
-from mugraph.codegen.bodies import as_function, call_lines, ids_of
+from mugraph.codegen.bodies import as_function, call_lines, ids_of, with_launches
 from mugraph.codegen.launcher import borders, launcher_text
 from mugraph.codegen.tile.index import GRID_LIMITS
 from mugraph.ir.dtypes import itemsize
@@ -79,21 +79,7 @@ def with_one_grids(
             launched.append(part)
         elif together[0] is part:
             launched.append(one_grid(part.name, together))
-    launcher = launcher_text(source.name, launched, outputs)
-    if len(launched) == 1:
-        return replace(launched[0], name=source.name, launcher=launcher)
-    first = launched[0]
-    return replace(
-        source,
-        jit="\n\n\n".join(part.jit for part in launched if part.jit),
-        pointers=first.pointers,
-        constexprs=first.constexprs,
-        grid=first.grid,
-        num_warps=first.num_warps,
-        num_stages=first.num_stages,
-        launcher=launcher,
-        parts=tuple(launched),
-    )
+    return with_launches(source, launched, outputs)
 
 
 def _check(kernels: Sequence[KernelSource]) -> None:

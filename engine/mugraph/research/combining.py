@@ -27,7 +27,7 @@ from mugraph.optimizer.nodes import node_of
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.research.candidates import ranked
 from mugraph.research.early import is_same, medians, searched
-from mugraph.research.on_device import OnDevice
+from mugraph.research.on_device import OnDevice, small_inputs
 from mugraph.solve.ahead import kernels_of_module
 from mugraph.solve.launch_verdict import verified_as_one
 from mugraph.solve.one_launch import with_steps
@@ -39,7 +39,7 @@ from mugraph.targets import Target
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.device import detect, resolve
 from mugraph.tune.measure import CALLED, METHOD, Measurer
-from mugraph.tune.messages import InputSpec, Subject
+from mugraph.tune.messages import Subject
 from mugraph.verification.float_test import FloatTester
 
 BUDGET_S = 3.0
@@ -115,11 +115,6 @@ class Pair:
     def plan(self) -> RegionPlan:
         return self.ways[USUAL].plan
 
-    @property
-    def specs(self) -> tuple[InputSpec, ...]:
-        values = [self.plan.region.values[live.value] for live in self.plan.region.live_ins]
-        return tuple(InputSpec(one.shape, one.strides, one.dtype, 0.02) for one in values)
-
     def subject(self, name: str, target: Target) -> Subject:
         """With the runtime that calls have: the counters of a launch are then none of its time."""
         way = self.ways[name]
@@ -185,8 +180,8 @@ def measured(found: Pair, target: Target, measurer: Measurer, pool: CompilePool,
     for one in subjects:
         pool.compile([*kernels_of_module(one.source, found.ways[one.name].sources.values())])
     usual, *others = subjects
-    same = {one.name: is_same(measurer.agree(one, usual, found.specs)) for one in others}
-    times = measurer.compare_called(subjects, found.specs, "", None)
+    same = {one.name: is_same(measurer.agree(one, usual, small_inputs(found.plan))) for one in others}
+    times = measurer.compare_called(subjects, small_inputs(found.plan), "", None)
     return Row(found.program, found.words, medians(times.device), medians(times.called), wrong, same)
 
 

@@ -26,7 +26,7 @@ from mugraph.options import Options
 from mugraph.pipeline import run
 from mugraph.plans.plan import RegionPlan
 from mugraph.research.chains import PROGRAMS
-from mugraph.research.on_device import OnDevice
+from mugraph.research.on_device import OnDevice, small_inputs
 from mugraph.solve.ahead import kernels_of_module
 from mugraph.solve.overlapping import early_sources
 from mugraph.store import Store
@@ -34,7 +34,7 @@ from mugraph.targets import Target
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.device import detect, resolve
 from mugraph.tune.measure import CALLED, METHOD, Measurer, Results
-from mugraph.tune.messages import Agreed, InputSpec, Subject
+from mugraph.tune.messages import Agreed, Subject
 from mugraph.tune.statistics import Summary
 
 BUDGET_S = 3.0
@@ -66,12 +66,6 @@ class Chain:
     plan: RegionPlan
     ways: Mapping[str, Mapping[str, KernelSource]]
     texts: Mapping[str, str]
-
-    @property
-    def specs(self) -> tuple[InputSpec, ...]:
-        """Scaled so that the values of a long chain stay numbers."""
-        values = [self.plan.region.values[live.value] for live in self.plan.region.live_ins]
-        return tuple(InputSpec(one.shape, one.strides, one.dtype, 0.02) for one in values)
 
     @property
     def subjects(self) -> list[Subject]:
@@ -113,8 +107,8 @@ def measured(found: Chain, measurer: Measurer, pool: CompilePool) -> Row:
     for one in subjects:
         pool.compile([*kernels_of_module(one.source, found.ways[one.name].values())])
     usual, *others = subjects
-    same = {one.name: is_same(measurer.agree(one, usual, found.specs)) for one in others}
-    times = measurer.compare_called(subjects, found.specs, "", None)
+    same = {one.name: is_same(measurer.agree(one, usual, small_inputs(found.plan))) for one in others}
+    times = measurer.compare_called(subjects, small_inputs(found.plan), "", None)
     kernels = [kernel for source in found.ways[FORMS[0]].values() for kernel in source.kernels]
     return Row(
         found.name,

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+from mugraph.plans.plan import RegionPlan
+from mugraph.tune.messages import InputSpec
+
 
 class OnDevice(msgspec.Struct, kw_only=True):
     """device: its name. Methods: how times on the device were taken, and times of calls."""
@@ -14,3 +17,9 @@ class OnDevice(msgspec.Struct, kw_only=True):
     versions: Mapping[str, str]
     device_method: str
     called_method: str
+
+
+def small_inputs(plan: RegionPlan) -> tuple[InputSpec, ...]:
+    """Of what a region reads, scaled so that the values of a long chain stay numbers."""
+    values = [plan.region.values[live.value] for live in plan.region.live_ins]
+    return tuple(InputSpec(one.shape, one.strides, one.dtype, 0.02) for one in values)
