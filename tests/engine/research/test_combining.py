@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from mugraph.research import combining
 from mugraph.research.combining import PROGRAMS, Row, main, pairs, table
+from mugraph.research.on_device import small_inputs
 from mugraph.solve.overlapping import COMBINED, USUAL
 from mugraph.targets import TARGETS
 from mugraph.trace.tracer import trace_file
@@ -17,7 +18,7 @@ def test_a_split_reduction_in_each_way(tmp_path: Path) -> None:
     (found,) = pairs("long_row", tmp_path, target, budget_s=1.0, most=1)
     assert [*found.ways][:2] == [USUAL, COMBINED]
     assert found.words.startswith("k_split/1 then ")
-    assert found.specs[0].shape == (1, 1 << 20)
+    assert small_inputs(found.plan)[0].shape == (1, 1 << 20)
     launches = {name: found.subject(name, target).source.count("_kernel[") for name in (USUAL, COMBINED)}
     assert launches == {USUAL: 2, COMBINED: 1}
 
