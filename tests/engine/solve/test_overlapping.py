@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 from mugraph.codegen.early import WAIT
 from mugraph.edit.module.evidence import evidence
 from mugraph.events import RegionResult
 from mugraph.ir.region import Trace
-from mugraph.options import Options
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.reports.text import early_words
-from mugraph.solve.filetime import FileTime
 from mugraph.solve.overlapping import USUAL, early_sources, faster
-from mugraph.solve.tools import Tools
 from mugraph.store import Store
-from mugraph.targets import TARGETS, Target
+from mugraph.targets import TARGETS
 from mugraph.tune.measure import Compared, Refused
-from mugraph.tune.messages import Agreed, Subject
+from mugraph.tune.messages import Subject
 from mugraph.tune.statistics import Summary
-from mugraph.verification.float_results import FloatResult
 
-from tests.engine.solve.machine import TARGET, Machine
-from tests.engine.solve.solving import solved_with
+from tests.engine.solve.machine import TARGET
+from tests.engine.solve.timed import Side, solved_when_timed
 
 TEXT = """
 import torch
@@ -48,53 +44,20 @@ def apart(x, a, b, g):
 
 
 @dataclass
-class Early(Machine):
+class Early(Side):
     """Says how long the plan takes with kernels that start early, by what they do before they wait."""
 
-    us: dict[str, float] = field(default_factory=lambda: {"loading": 9.0, "asking": 8.0})
-    right: bool = True
-    agrees: bool = True
-    timed: list[list[str]] = field(default_factory=list[list[str]])
+    us: Mapping[str, float] = field(default_factory=lambda: {"loading": 9.0, "asking": 8.0})
 
-    def compare_called(
-        self, subjects: Sequence[Subject], inputs: object, ours: str, applied: object, **_: object
-    ) -> Compared:
-        names = [one.name for one in subjects]
-        self.timed.append(names)
-        if USUAL not in names:
-            return super().compare_called(subjects, inputs, ours, applied)
-        assert (ours, applied) == ("", None)
-        assert [WAIT in one.source for one in subjects] == [name != USUAL for name in names]
-        assert [f"{'prefetch.global'}" in one.source for one in subjects] == [name == "asking" for name in names]
-        found = {name: replace(self._measured(1.0), median_us=self.us.get(name, 10.0)) for name in names}
-        return Compared(dict(found), dict(found))
+    def check_texts(self, subjects: Sequence[Subject]) -> None:
+        assert [WAIT in one.source for one in subjects] == [one.name != USUAL for one in subjects]
+        assert ["prefetch.global" in one.source for one in subjects] == [one.name == "asking" for one in subjects]
 
-    def test_kernel(self, *given: object) -> FloatResult:
-        early = WAIT in cast(Any, given[0]).jit
-        wrong = early and not self.right
-        return FloatResult(not wrong, "it is wrong" if wrong else None, 1e-3, 1e-3, "a GPU")
-
-    def agree(self, *given: object) -> Agreed:
-        reference = cast(Subject, given[1])
-        return Agreed(self.agrees or reference.name != USUAL, 0.0, 1e-3)
+    def is_of_a_way(self, text: str) -> bool:
+        return WAIT in text
 
 
-def solved(
-    trace: Trace,
-    machine: Machine,
-    name: str = "both",
-    target: Target = TARGET,
-    store: Store | None = None,
-    *,
-    overlap: bool = True,
-    measured: bool = True,
-) -> RegionResult:
-    it = cast(Any, machine if measured else None)
-    tools = Tools(
-        target, cast(Any, machine), compiled=measured, measurer=it, pool=it, peers=it, file_time=FileTime(500.0)
-    )
-    options = Options(budget_s=0.5, max_kernels=1, overlap=overlap)
-    return solved_with(trace, name, tools, options, store)
+solved = partial(solved_when_timed, name="both")
 
 
 def text_of(result: RegionResult) -> str:
@@ -167,7 +130,7 @@ def test_it_is_not_tried(without: str, trace: Trace) -> None:
 
 
 def test_none_starts_early_after_a_call_of_pytorchs(trace: Trace) -> None:
-    result = solved(trace, Early(), "apart")
+    result = solved(trace, Early(), name="apart")
     plan = plan_of(result)
     assert sum(isinstance(step, KernelStep) for step in plan.steps) == 2
     assert early_sources(plan, result.sources) is result.sources

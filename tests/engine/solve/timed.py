@@ -42,13 +42,21 @@ class Side(Machine):
         self.timed.append(names)
         if USUAL not in names:
             return super().compare_called(subjects, inputs, ours, applied)
-        for way, mark in MARKS.items():
-            assert [mark in one.source for one in subjects] == [name.startswith(way) for name in names]
+        assert (ours, applied) == ("", None)
+        self.check_texts(subjects)
         found = {name: replace(self._measured(1.0), median_us=self.us.get(name, 10.0)) for name in names}
         return Compared(dict(found), dict(found))
 
+    def check_texts(self, subjects: Sequence[Subject]) -> None:
+        """That each has what its name says."""
+        for way, mark in MARKS.items():
+            assert [mark in one.source for one in subjects] == [one.name.startswith(way) for one in subjects]
+
+    def is_of_a_way(self, text: str) -> bool:
+        return any(mark in text for mark in MARKS.values())
+
     def test_kernel(self, *given: object) -> FloatResult:
-        wrong = any(mark in cast(Any, given[0]).jit for mark in MARKS.values()) and not self.right
+        wrong = self.is_of_a_way(cast(Any, given[0]).jit) and not self.right
         return FloatResult(not wrong, "it is wrong" if wrong else None, 1e-3, 1e-3, "a GPU")
 
     def agree(self, *given: object) -> Agreed:
