@@ -26,8 +26,8 @@ from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.optimizer.nodes import node_of
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.research.candidates import ranked
-from mugraph.research.early import is_same, medians, searched
-from mugraph.research.on_device import OnDevice, small_inputs
+from mugraph.research.early import medians, searched
+from mugraph.research.on_device import OnDevice, is_right, small_inputs
 from mugraph.solve.ahead import kernels_of_module
 from mugraph.solve.launch_verdict import verified_as_one
 from mugraph.solve.one_launch import with_steps
@@ -88,14 +88,14 @@ def norm(x):
 
 class Row(msgspec.Struct):
     """One split reduction, in words of its schedules. Microseconds of a call by how its kernels are launched, None
-    where that could not be run; wrong: why forms were not timed; same: whether the results are those of two kernels."""
+    where that could not be run; wrong: why forms were not timed; right: whether the results are those of the code."""
 
     program: str
     pair: str
     device_us: dict[str, float | None]
     called_us: dict[str, float | None]
     wrong: dict[str, str]
-    same: dict[str, bool]
+    right: dict[str, bool]
 
 
 class Found(OnDevice, kw_only=True):
@@ -179,21 +179,20 @@ def measured(found: Pair, target: Target, measurer: Measurer, pool: CompilePool,
         pool.ask([*kernels_of_module(one.source, found.ways[one.name].sources.values())])
     for one in subjects:
         pool.compile([*kernels_of_module(one.source, found.ways[one.name].sources.values())])
-    usual, *others = subjects
-    same = {one.name: is_same(measurer.agree(one, usual, small_inputs(found.plan))) for one in others}
+    right = {one.name: is_right(one, found.plan, measurer) for one in subjects}
     times = measurer.compare_called(subjects, small_inputs(found.plan), "", None)
-    return Row(found.program, found.words, medians(times.device), medians(times.called), wrong, same)
+    return Row(found.program, found.words, medians(times.device), medians(times.called), wrong, right)
 
 
 def table(rows: Sequence[Row]) -> str:
     """As text: a line for each way of each split reduction."""
-    lines = [["program", "launched", "device", "called", "same"]]
+    lines = [["program", "launched", "device", "called", "right"]]
     for row in rows:
         lines.append([row.program, row.pair, "", "", ""])
         for name in [*row.device_us, *row.wrong]:
             times = [us.get(name) for us in (row.device_us, row.called_us)]
             said = ["" if us is None else f"{us:.2f}" for us in times]
-            agrees = "" if name == USUAL else "yes" if row.same.get(name) else "NO"
+            agrees = "yes" if row.right.get(name) else "NO"
             lines.append(["", name, *said, f"WRONG: {row.wrong[name]}" if name in row.wrong else agrees])
     widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]) - 1)]
     return "\n".join("  ".join([*map(str.ljust, line, widths), line[-1]]).rstrip() for line in lines)

@@ -26,7 +26,7 @@ from mugraph.options import Options
 from mugraph.pipeline import run
 from mugraph.plans.plan import RegionPlan
 from mugraph.research.chains import PROGRAMS
-from mugraph.research.on_device import OnDevice, small_inputs
+from mugraph.research.on_device import OnDevice, is_right, small_inputs
 from mugraph.solve.ahead import kernels_of_module
 from mugraph.solve.overlapping import early_sources
 from mugraph.store import Store
@@ -34,7 +34,7 @@ from mugraph.targets import Target
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.device import detect, resolve
 from mugraph.tune.measure import CALLED, METHOD, Measurer, Results
-from mugraph.tune.messages import Agreed, Subject
+from mugraph.tune.messages import Subject
 from mugraph.tune.statistics import Summary
 
 BUDGET_S = 3.0
@@ -44,14 +44,14 @@ FORMS: tuple[Form, ...] = ("waiting", "loading", "asking")
 
 class Row(msgspec.Struct):
     """One program. kernels: that are launched; early: of these, before the one before has ended. Microseconds of a call
-    by how its kernels are launched, None where that could not be run; same: whether the results are those of "none"."""
+    by how its kernels are launched, None where that could not be run; right: whether the results are the code's."""
 
     program: str
     kernels: int
     early: int
     device_us: dict[str, float | None]
     called_us: dict[str, float | None]
-    same: dict[str, bool]
+    right: dict[str, bool]
 
 
 class Found(OnDevice, kw_only=True):
@@ -106,8 +106,7 @@ def measured(found: Chain, measurer: Measurer, pool: CompilePool) -> Row:
         pool.ask([*kernels_of_module(one.source, found.ways[one.name].values())])
     for one in subjects:
         pool.compile([*kernels_of_module(one.source, found.ways[one.name].values())])
-    usual, *others = subjects
-    same = {one.name: is_same(measurer.agree(one, usual, small_inputs(found.plan))) for one in others}
+    right = {one.name: is_right(one, found.plan, measurer) for one in subjects}
     times = measurer.compare_called(subjects, small_inputs(found.plan), "", None)
     kernels = [kernel for source in found.ways[FORMS[0]].values() for kernel in source.kernels]
     return Row(
@@ -116,12 +115,8 @@ def measured(found: Chain, measurer: Measurer, pool: CompilePool) -> Row:
         sum(kernel.early for kernel in kernels),
         medians(times.device),
         medians(times.called),
-        same,
+        right,
     )
-
-
-def is_same(agreed: object) -> bool:
-    return isinstance(agreed, Agreed) and agreed.passed
 
 
 def medians(results: Results) -> dict[str, float | None]:
@@ -131,12 +126,12 @@ def medians(results: Results) -> dict[str, float | None]:
 def table(rows: Sequence[Row]) -> str:
     """As text: microseconds on the device, then as called."""
     ways = (NONE, *FORMS)
-    head = ["program", "kernels", "early", *ways, *(f"{way}, called" for way in ways), "same"]
+    head = ["program", "kernels", "early", *ways, *(f"{way}, called" for way in ways), "right"]
     lines = [head]
     for row in rows:
         times = [us.get(way) for us in (row.device_us, row.called_us) for way in ways]
         said = ["" if us is None else f"{us:.1f}" for us in times]
-        lines.append([row.program, str(row.kernels), str(row.early), *said, "yes" if all(row.same.values()) else "NO"])
+        lines.append([row.program, str(row.kernels), str(row.early), *said, "yes" if all(row.right.values()) else "NO"])
     widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
 

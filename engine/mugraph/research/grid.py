@@ -7,17 +7,16 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mugraph.codegen.plain import FUNCTION, region_source
 from mugraph.ir.dtypes import DRAWN
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import Region
-from mugraph.ops.tf32 import settings_of
 from mugraph.research.fitting import ESTIMATED
 from mugraph.research.points import Point, Points, read, traced, write
+from mugraph.solve.code import code_of
 from mugraph.tune.against import peer_subjects
 from mugraph.tune.device import Device, detect
 from mugraph.tune.measure import METHOD, Measurer
-from mugraph.tune.messages import InputSpec, Subject
+from mugraph.tune.messages import InputSpec
 from mugraph.tune.process import Unavailable
 from mugraph.tune.statistics import Summary
 
@@ -131,7 +130,7 @@ def _measured(point: Point, region: Region, measurer: Measurer) -> Point | None:
         return None
     specs = [InputSpec(info.shape, info.strides, info.dtype, 0.1) for info in infos]
     try:
-        eager = Subject("eager", region_source(region), FUNCTION, tf32=settings_of(region.calls))
+        eager = code_of(region)
     except Rejected:
         return None
     found = measurer.compare_called(peer_subjects(eager, ESTIMATED), specs, "", None, rounds=20)

@@ -8,22 +8,21 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from mugraph.codegen.plain import FUNCTION, region_source
 from mugraph.edit.module.index_limits import index_limit
 from mugraph.events import Event
 from mugraph.ir.dtypes import DRAWN, INTEGERS, itemsize
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.region import Region, SearchUnit
-from mugraph.ops.tf32 import settings_of
 from mugraph.plans.plan import RegionPlan
 from mugraph.plans.positive import positive_inputs, positive_of_units
 from mugraph.plans.scales import input_scales, unit_scales
+from mugraph.solve.code import code_of
 from mugraph.solve.offering import PEERS_OF
 from mugraph.solve.tools import Tools
 from mugraph.solve.waiting import waited, waited_within
 from mugraph.tune.against import peer_subjects, times_itself
 from mugraph.tune.device import device_memory
-from mugraph.tune.messages import InputSpec, Subject
+from mugraph.tune.messages import InputSpec
 
 _EARLY_PART = 24
 """Of the device's memory, that inputs may take: of larger ones two copies would lie on the device, with what each peer
@@ -82,7 +81,7 @@ class CompiledPeers:
         if specs is None or (memory is not None and _EARLY_PART * sum(map(_bytes, specs)) > memory):
             return
         with contextlib.suppress(Rejected):  # a call that cannot be spelled: the plan says so
-            eager = Subject("eager", region_source(region), FUNCTION, tf32=settings_of(region.calls))
+            eager = code_of(region)
             self.tools.peers.begin(peer_subjects(eager, names), specs)
 
     @property

@@ -28,14 +28,15 @@ from mugraph.sizes.same_bits import same_bits
 from mugraph.sizes.text import text_checked
 from mugraph.sizes.tuning import tested_at_sizes
 from mugraph.solve.ahead import kernels_of_module
+from mugraph.solve.code import code_of
 from mugraph.solve.last_blocks import last_blocks
 from mugraph.solve.launch_verdict import verified_as_one
 from mugraph.solve.one_launch import one_launch, with_verdicts
 from mugraph.solve.timing import RegionTimer
 from mugraph.store.keys import code_digest
 from mugraph.targets import Target
-from mugraph.tune.measure import Compared
-from mugraph.tune.messages import InputSpec, Subject
+from mugraph.tune.measure import Compared, Refused
+from mugraph.tune.messages import DIFFERS, InputSpec, Subject
 from mugraph.tune.statistics import CALLED_DRIFT, DRIFT, Summary, gain
 from mugraph.verification.verdict import Verdict
 
@@ -120,7 +121,7 @@ def _fastest(usual: Way, timer: RegionTimer, *, early: bool) -> Generator[Event,
     kept, found = USUAL, usual
     for name in faster(compared):
         right = _right(usual, ways[name], timer)
-        why = right if isinstance(right, str) else _differs(first, subjects[name], specs, timer)
+        why = right if isinstance(right, str) else _differs(subjects[name], plan, specs, timer)
         if why is None and isinstance(right, Way):
             kept, found = name, right
             break
@@ -225,10 +226,15 @@ def _wrong(step: KernelStep, source: KernelSource, timer: RegionTimer) -> str | 
     return None
 
 
-def _differs(usual: Subject, early: Subject, specs: tuple[InputSpec, ...], timer: RegionTimer) -> str | None:
-    """Do both give the same, one kernel after the other and early?"""
+def _differs(way: Subject, plan: RegionPlan, specs: tuple[InputSpec, ...], timer: RegionTimer) -> str | None:
+    """Why what kernels launched so give is not what the code gives. Kernels are no reference: what is compared is
+    computed in double precision too, which only the code can."""
     measurer = timer.tools.measurer
     assert measurer is not None
-    agreed = measurer.agree(replace(early, name="mugraph"), usual, specs)
-    passed = getattr(agreed, "passed", False)
-    return None if passed else getattr(agreed, "reason", "it differs from the kernels one after the other")
+    try:
+        agreed = measurer.agree(replace(way, name="mugraph"), code_of(plan.region), specs)
+    except Rejected as error:
+        return str(error)
+    if isinstance(agreed, Refused):
+        return agreed.reason
+    return None if agreed.passed else f"{DIFFERS} by {agreed.error:.2e}, more than {agreed.limit:.2e}"

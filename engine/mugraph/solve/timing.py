@@ -12,7 +12,6 @@ from pathlib import Path
 
 from mugraph.baseline.beside import beside
 from mugraph.baseline.estimate import Baseline
-from mugraph.codegen.plain import FUNCTION, region_source
 from mugraph.edit.apply import EditError, prepare
 from mugraph.edit.module.entry import on_tensors
 from mugraph.edit.module.file import module_text
@@ -29,6 +28,7 @@ from mugraph.protocol.gain_words import CODE
 from mugraph.sizes.search_unit import estimates_at, unit_at
 from mugraph.sizes.timing import next_size, of_sizes
 from mugraph.solve.ahead import kernels_of_module
+from mugraph.solve.code import code_of
 from mugraph.solve.compiled_peers import CompiledPeers
 from mugraph.solve.offering import judged
 from mugraph.solve.programs import ProgramText
@@ -210,7 +210,7 @@ class RegionTimer:
             _log.info("%s is compared with the code as it runs alone: torch.compile takes too long", plan.name)
             names = names[:1]
         yield Working(self.number, f"measuring {plan.name}{where} against {_listed(names)}")
-        eager = Subject("eager", region_source(region), FUNCTION, tf32=tf32)
+        eager = code_of(region)
         peers = self.tools.peers.measurer if self.tools.peers is not None and in_time else measurer
         # Which of several roundings counts depends on what else the program multiplies and adds.
         several = sum(bool(call.tf32) for call in region.calls) > 1

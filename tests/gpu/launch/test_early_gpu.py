@@ -4,7 +4,7 @@ times over, as called and in graphs, with the allocator's memory going from one 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +13,7 @@ import torch
 from mugraph.codegen.early import WAIT
 from mugraph.edit.module.entry import on_tensors
 from mugraph.research.early import FORMS, NONE, Chain, chain
+from mugraph.research.on_device import small_inputs
 from mugraph.tune.device import detect, resolve
 
 from tests.support.modules import imported
@@ -39,7 +40,7 @@ def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @contextlib.contextmanager
-def called(one: Chain, way: str, folder: Path) -> Iterator[tuple[ModuleType, Call]]:
+def called(one: Chain, way: str, folder: Path) -> Generator[tuple[ModuleType, Call]]:
     path = folder / f"{one.name}_{way}.py"
     path.write_text(one.texts[way])
     with imported(path, path.stem) as module:
@@ -48,7 +49,10 @@ def called(one: Chain, way: str, folder: Path) -> Iterator[tuple[ModuleType, Cal
 
 def drawn(one: Chain, seed: int) -> list[torch.Tensor]:
     generator = torch.Generator("cuda").manual_seed(seed)
-    return [(torch.randn(spec.shape, device="cuda", generator=generator) * spec.scale).half() for spec in one.specs]
+    return [
+        (torch.randn(spec.shape, device="cuda", generator=generator) * spec.scale).half()
+        for spec in small_inputs(one.plan)
+    ]
 
 
 def bits(result: torch.Tensor | tuple[torch.Tensor, ...]) -> list[torch.Tensor]:

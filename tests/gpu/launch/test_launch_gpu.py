@@ -193,19 +193,19 @@ def test_threads(kernels: ModuleType) -> None:
 
 def test_hooks(kernels: ModuleType) -> None:
     """A profiler's hooks are called, and get the kernel's name."""
-    import triton
+    from triton import knobs
 
     right(kernels._doubled, x_of(), x_of() * 2)
     seen: list[str] = []
 
-    def entered(data: Any) -> None:
-        seen.append(data.get()["name"])
+    def entered(metadata: Any) -> None:
+        seen.append(metadata.get()["name"])
 
-    triton.knobs.runtime.launch_enter_hook.add(entered)
+    knobs.runtime.launch_enter_hook.add(entered)
     try:
         right(kernels._doubled, x_of(), x_of() * 2)
     finally:
-        triton.knobs.runtime.launch_enter_hook.remove(entered)
+        knobs.runtime.launch_enter_hook.remove(entered)
     right(kernels._doubled, x_of(), x_of() * 2)
     assert seen == ["doubled_kernel"] * 3
 
