@@ -16,7 +16,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +24,7 @@ from torch.utils._pytree import tree_leaves
 
 from mugraph.checking.bytes_read import bytes_read
 from mugraph.checking.drawn import inputs_of, loaded, model_of, on_device
+from mugraph.checking.far import Far, FromExact
 from mugraph.sharing import turn
 
 _log = logging.getLogger("mugraph.checking")
@@ -33,10 +33,6 @@ TRIALS = 5
 PATIENCE_S = 8.0
 """No further trial begins after this: inputs of gigabytes are drawn for seconds."""
 SEED = 42
-_AS_FAR = 1.1
-"""Times as far from the result in double precision as PyTorch's own is, which counts as no further."""
-_PART = 1 << 26
-"""Elements that are compared at once."""
 TOLERANCES: Mapping[torch.dtype, float] = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 """Of an element: absolute, and relative to what it should be. KernelBench's, by the type of the results."""
 
@@ -53,7 +49,7 @@ def compare(original: Path, edited: Path, device: torch.device) -> Mapping[str, 
     counts = _Counts()
     _count_calls(edited, counts, device)
     worst, tolerance = 0.0, 0.0
-    exact = _Exact()
+    exact = FromExact()
     began = time.monotonic()
     for trial in range(TRIALS):
         if trial and time.monotonic() - began > PATIENCE_S:
@@ -63,59 +59,42 @@ def compare(original: Path, edited: Path, device: torch.device) -> Mapping[str, 
         wanted, found = (_results(module, inputs, SEED + trial, device) for module in (before, after))
         if len(wanted) != len(found):
             return _said(counts, None, tolerance, f"{len(found)} results instead of {len(wanted)}")
-        furthest = 0.0
+        far = Far()
         for one, other in zip(found, wanted, strict=True):
             if (one.shape, one.dtype) != (other.shape, other.dtype):
                 of = f"{tuple(one.shape)} {one.dtype}", f"{tuple(other.shape)} {other.dtype}"
                 return _said(counts, None, tolerance, f"a result is {of[0]} instead of {of[1]}")
             tolerance = TOLERANCES.get(other.dtype, 0.0)
-            furthest = max(furthest, _furthest(one, other, tolerance))
-        worst = max(worst, furthest)
-        if furthest > 1.0:
-            exact.compare(before, inputs, SEED + trial, device, found, wanted)
+            far.add(one, other, tolerance)
+        worst = max(worst, far.largest)
+        if far.largest > 1.0:
+            _compare(exact, before, inputs, SEED + trial, device, [*zip(found, wanted, strict=True)])
     return _said(counts, worst, tolerance, None, exact)
 
 
-@dataclass
-class _Exact:
-    """Where the two differ by more than the tolerance: both compared with the original in double precision. Sums that
-    cancel differ so in the order that PyTorch adds them up in as well.
-
-    ours, pytorch: the largest error of an element, in tolerances. is_known: of every trial that was compared
-    """
-
-    ours: float = 0.0
-    pytorch: float = 0.0
-    is_known: bool = True
-
-    def compare(
-        self,
-        original: ModuleType,
-        inputs: Sequence[object],
-        seed: int,
-        device: torch.device,
-        found: Sequence[torch.Tensor],
-        wanted: Sequence[torch.Tensor],
-    ) -> None:
-        try:
-            exact = _results(original, inputs, seed, device, double=True)
-        except RuntimeError as error:  # too little memory, or an operator that knows no doubles
-            _log.info("there is no result in double precision: %s", error)
-            self.is_known = False
-            return
-        for one, other, truth in zip(found, wanted, exact, strict=True):
-            tolerance = TOLERANCES.get(other.dtype, 0.0)
-            self.ours = max(self.ours, _furthest(one, truth, tolerance))
-            self.pytorch = max(self.pytorch, _furthest(other, truth, tolerance))
-
-    @property
-    def explains(self) -> bool:
-        """Is ours no further from it than PyTorch's own result is? Two that are equally far differ in some digit."""
-        return self.is_known and self.ours <= max(1.0, _AS_FAR * self.pytorch)
+def _compare(
+    exact: FromExact,
+    original: ModuleType,
+    inputs: Sequence[object],
+    seed: int,
+    device: torch.device,
+    pairs: Sequence[tuple[torch.Tensor, torch.Tensor]],
+) -> None:
+    """pairs: of our results and PyTorch's"""
+    try:
+        truths = _results(original, inputs, seed, device, double=True)
+    except RuntimeError as error:  # too little memory, or an operator that knows no doubles
+        _log.info("there is no result in double precision: %s", error)
+        exact.is_known = False
+        return
+    for (one, other), truth in zip(pairs, truths, strict=True):
+        tolerance = TOLERANCES.get(other.dtype, 0.0)
+        exact.ours.add(one, truth, tolerance)
+        exact.pytorch.add(other, truth, tolerance)
 
 
 def _said(
-    counts: _Counts, worst: float | None, tolerance: float, why: str | None, exact: _Exact | None = None
+    counts: _Counts, worst: float | None, tolerance: float, why: str | None, exact: FromExact | None = None
 ) -> Mapping[str, object]:
     right = why is None and worst is not None and worst <= 1.0
     said: dict[str, object] = {}
@@ -123,8 +102,8 @@ def _said(
         why = f"an element is off by {worst:.3g} times the tolerance"
         if exact is not None and exact.is_known:
             right = exact.explains
-            said = {"from_float64": {"ours": _finite(exact.ours), "pytorch": _finite(exact.pytorch)}}
-            why += f"; from the result in float64 by {exact.ours:.3g}, where PyTorch's own is by {exact.pytorch:.3g}"
+            said = {"from_float64": {"ours": _finite(exact.ours.largest), "pytorch": _finite(exact.pytorch.largest)}}
+            why += f"; {exact.said}"
     return {
         "right": right,
         "worst": _finite(worst),
@@ -139,19 +118,6 @@ def _said(
 
 def _finite(error: float | None) -> float | None:
     return error if error is not None and error < float("inf") else None
-
-
-def _furthest(found: torch.Tensor, wanted: torch.Tensor, tolerance: float) -> float:
-    """The largest error as a multiple of what is allowed there. What is no number in both is right."""
-    if not wanted.is_floating_point():
-        return 0.0 if torch.equal(found, wanted) else float("inf")
-    if wanted.numel() > _PART:  # of gigabytes, a part at a time: float64 takes several times the memory
-        parts = zip(*(torch.split(one.reshape(-1), _PART) for one in (found, wanted)), strict=True)
-        return max(_furthest(one, other, tolerance) for one, other in parts)
-    same = (found == wanted) | (found.isnan() & wanted.isnan())
-    error = (found.double() - wanted.double()).abs() / (tolerance + tolerance * wanted.double().abs())
-    error = torch.where(same, 0.0, error)
-    return float(error.nan_to_num(nan=float("inf"), posinf=float("inf")).max()) if error.numel() else 0.0
 
 
 def _results(

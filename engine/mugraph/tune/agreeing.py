@@ -21,8 +21,10 @@ _log = logging.getLogger("mugraph.tune")
 Function = Callable[..., object]
 _SPARE = 2
 """Times as much memory as is known to be needed has to be free."""
-_ON_THE_WHOLE = 1.3
-"""How much larger the errors may be than the code's own in the root mean square, which is nearly the same for another
+MORE_AT_MOST = 3
+"""How much larger the largest error may be than the code's own."""
+MORE_ON_THE_WHOLE = 1.3
+"""The same in the root mean square, which is nearly the same for another
 order of sums. Three products rounded to tf32 are further off where the code rounds one of them."""
 _ENOUGH = 0.5
 """How many of the elements have to be numbers: of nothing but NaN every program is right."""
@@ -92,7 +94,7 @@ def _compared(mine: Function, reference: Function, inputs: Sequence[torch.Tensor
             return _TOO_FEW
         # A few units in the last place of the outputs' own type, against the largest value of the output.
         units = 8 * torch.finfo(result.dtype).eps if result.dtype.is_floating_point else 0.0
-        limits = 3 * other.largest + max(units, 1e-5), _ON_THE_WHOLE * other.mean + max(units / 2, 5e-7)
+        limits = MORE_AT_MOST * other.largest + max(units, 1e-5), MORE_ON_THE_WHOLE * other.mean + max(units / 2, 5e-7)
         pairs = zip((one.largest, one.mean), limits, strict=True)
         each += [Agreed(off <= limit, off, limit) for off, limit in pairs]
     return each

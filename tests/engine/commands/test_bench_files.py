@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 import torch
-from mugraph.checking import drawn, whole
+from mugraph.checking import drawn, far, whole
 from mugraph.cli import run
 from mugraph.commands import bench_run
 from mugraph.commands.bench_files import whole_lines
@@ -229,7 +229,7 @@ def test_kernelbenchs_comparison(
     tmp_path: Path, change: tuple[str, str], why: str | None, part: int, monkeypatch: pytest.MonkeyPatch
 ):
     """Of files that differ by hand, with results in one part and in several."""
-    monkeypatch.setattr(whole, "_PART", part)
+    monkeypatch.setattr(far, "PART", part)
     before, after = tmp_path / "before.py", tmp_path / "after.py"
     before.write_text(PROBLEM)
     after.write_text(PROBLEM.replace(*change))
