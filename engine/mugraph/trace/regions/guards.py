@@ -115,9 +115,12 @@ def _is_library_function(value: object) -> bool:
 def _same(
     expression: str, value: object, conditions: Conditions, paths: Paths, consumed: Mapping[int, str]
 ) -> None:
-    """What two expressions led to is read by one of them: the other must still lead to it."""
+    """What two expressions led to is read by one of them: the other must still lead to it. Items are another matter:
+    `layers[1]` is the loop's `layer` in one iteration. Of them the tensors are compared."""
     known = consumed.get(id(value)) or (None if constant(value) is not None else paths.get(value))
-    if known is not None and known != expression:
+    if known is None or known == expression:
+        return
+    if isinstance(value, torch.Tensor) or "[" not in expression or _alike(expression, known):
         conditions.setdefault(f"{expression} is {known}", [])
 
 
