@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from mugraph.trace.syntax.binding import surely_bound, surely_read
+
 from tests.engine.trace.partition import Regions, outs
 
 LAYERS = """
@@ -42,7 +43,10 @@ def test_a_way_reads_and_binds_what_it_runs(regions: Regions) -> None:
     """`out` and `kept` have values in the second iteration, which no iteration reads before it binds them."""
     found = regions(LAYERS.replace("KINDS", '("pair", "one", "pair", "one")'))
     ways = [region for region in found if "skip" in region.text]
-    assert sorted((region.times, tuple(outs(region))) for region in ways) == [(2, ("kept", "out", "x")), (2, ("out", "x"))]
+    assert sorted((region.times, tuple(outs(region))) for region in ways) == [
+        (2, ("kept", "out", "x")),
+        (2, ("out", "x")),
+    ]
     for region in ways:
         assert {named.expression for named in region.live_ins} == {"x", "gate.w.weight", "gate.w.bias"}
         assert not any("out" in guard or "kept" in guard for guard in region.guards)
@@ -112,4 +116,3 @@ def test_what_is_surely_read() -> None:
     assert _analysed("here = a + b[c]")[1] == {"a", "b", "c"}
     assert _analysed("here = a < b < c")[1] == {"a", "b"}
     assert _analysed("here = (lambda: c)(a)")[1] == {"a"}
-

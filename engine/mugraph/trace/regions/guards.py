@@ -112,9 +112,7 @@ def _is_library_function(value: object) -> bool:
     return isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, ModuleType | type)
 
 
-def _same(
-    expression: str, value: object, conditions: Conditions, paths: Paths, consumed: Mapping[int, str]
-) -> None:
+def _same(expression: str, value: object, conditions: Conditions, paths: Paths, consumed: Mapping[int, str]) -> None:
     """What two expressions led to is read by one of them: the other must still lead to it. Items are another matter:
     `layers[1]` is the loop's `layer` in one iteration. Of them the tensors are compared."""
     known = consumed.get(id(value)) or (None if constant(value) is not None else paths.get(value))

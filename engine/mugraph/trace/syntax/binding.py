@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 
 from mugraph.trace.syntax.nodes import Function
-from mugraph.trace.syntax.statements import SCOPES, loaded_names, stored_names
+from mugraph.trace.syntax.statements import SCOPES, stored_names
 
 _Bound = frozenset[str]
 
@@ -104,7 +104,8 @@ def _after(statement: ast.stmt, bound: _Bound, at: ast.stmt, found: list[_Bound]
         tried = through(statement.body, kept)
         done = through(statement.orelse, tried) if tried is not None else None
         caught = [
-            through(handler.body, kept | ({handler.name} if handler.name else frozenset())) for handler in statement.handlers
+            through(handler.body, kept | ({handler.name} if handler.name else frozenset()))
+            for handler in statement.handlers
         ]
         left = _either([done, *caught])
         last = through(statement.finalbody, kept)

@@ -314,7 +314,8 @@ def _plain(kind: type) -> bool:
     made at run time, as pybind11's are; then they have a `__new__` that is."""
     made = (base for base in kind.__mro__ if base is not object)
     return all(
-        base.__flags__ & _HEAP_TYPE and not isinstance(base.__dict__.get("__new__"), BuiltinFunctionType) for base in made
+        base.__flags__ & _HEAP_TYPE and not isinstance(base.__dict__.get("__new__"), BuiltinFunctionType)
+        for base in made
     )
 
 
