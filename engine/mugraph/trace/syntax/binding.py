@@ -104,7 +104,7 @@ def _after(statement: ast.stmt, bound: _Bound, at: ast.stmt, found: list[_Bound]
         tried = through(statement.body, kept)
         done = through(statement.orelse, tried) if tried is not None else None
         caught = [
-            through(handler.body, kept | ({handler.name} if handler.name else frozenset()))
+            through(handler.body, kept | ({handler.name} if handler.name else frozenset[str]()))
             for handler in statement.handlers
         ]
         left = _either([done, *caught])
