@@ -199,8 +199,8 @@ def nearest(x: Reals, bits: int) -> Reals:
 
 
 def _worst(graph: Reals, program: Reals, exact: Reals, storage: int) -> float:
-    """The largest ratio of errors over the kinds of inputs, in root mean squares; draws beyond the range count not. What
-    depends on no input, as a window of Gaussian weights, has a single draw.
+    """The largest ratio of errors over the kinds of inputs, in root mean squares; draws beyond the range count not.
+    What depends on no input, as a window of Gaussian weights, has a single draw.
 
     Half a unit in the last place is an error that any program may have. One that only repeats its inputs in these draws
     has none, as a softmax of which one logit is above all others by hundreds."""
