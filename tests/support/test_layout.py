@@ -13,7 +13,6 @@ TESTS = Path(__file__).parents[1]
 ENGINE = Path(mugraph.__file__).parent
 ELSEWHERE = {
     "protocol": "server",  # what it says, the server's tests compare with the editor's package
-    "reports": "engine/commands",  # they are what commands print
     "targets": "engine/codegen",  # kernels are compiled for one
 }
 FILES = sorted(path for path in TESTS.rglob("*.py") if "__snapshots__" not in path.parts)

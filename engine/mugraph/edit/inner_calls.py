@@ -139,11 +139,12 @@ def _now() -> float:
 
 
 def _elsewhere(model: torch.nn.Module, own: Path) -> dict[type, Origin]:
-    """Classes of its parts that have parameters, and code in another file that is not PyTorch's."""
+    """Classes of its parts that have code in another file, which is not PyTorch's. Attention has often no parameters
+    of its own."""
     found: dict[type, Origin] = {}
     for module in model.modules():
         kind = type(module)
-        if kind in found or next(module.parameters(), None) is None:
+        if kind in found:
             continue
         try:
             origin = Origin.of(module)

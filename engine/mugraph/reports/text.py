@@ -23,6 +23,7 @@ from mugraph.plans.plan import KernelStep
 from mugraph.protocol.gain_words import here_words, in_a_run
 from mugraph.reports.document import verdicts_of
 from mugraph.reports.evidence import evidence, evidence_of_all
+from mugraph.reports.said_once import said_once
 from mugraph.sizes.timing import gain_words
 from mugraph.targets import TARGETS
 from mugraph.tune.against import WITHOUT_GUARDS
@@ -52,7 +53,8 @@ def print_report(
     wrapped: a terminal that is too narrow breaks the lines itself, and a file holds them as they are."""
     width = console.width - len(_MARGIN) if console.is_terminal else _WIDE
     whole = verbose or sum(region.plan is not None for region in result.regions) == 1
-    for number in largest_first(range(len(result.regions)), result.shares):
+    order = largest_first(range(len(result.regions)), result.shares)
+    for number, others in [(one, 0) for one in order] if verbose else said_once(result.regions, order):
         region, share = result.regions[number], result.shares.get(number)
         for part in _region(region, share, verbose, whole, kernels, max(_NARROW, width)):
             if isinstance(part, _Verbatim):
@@ -61,6 +63,9 @@ def print_report(
                     console.print(Text(_MARGIN).append_text(line), soft_wrap=True)
             else:
                 console.print(part)
+        if others:
+            ways = "another way" if others == 1 else f"{others} other ways"
+            console.print(_said("", f"So it is in {ways} in which this code is called: -v says each."))
         console.print()
     console.print(_summary(result, offer), soft_wrap=True)
     if not whole and any(region.plan is not None for region in result.regions):

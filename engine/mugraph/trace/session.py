@@ -60,11 +60,16 @@ def sentence(error: BaseException, source: Source) -> str:
     return f"{said} (line {lines[-1]})" if lines else said
 
 
+_TO_NUMPY = "not supported for tensor subclasses"
+"""What `x.numpy()` says where there are no numbers."""
+
+
 def is_about_fake_tensors(error: BaseException) -> bool:
     """Whether the run failed because tensors had no numbers, so that one with real tensors may work."""
     chain: BaseException | None = error
     while chain is not None:
-        if type(chain).__module__.startswith("torch._subclasses") or "fake" in str(chain).lower():
+        said = str(chain).lower()
+        if type(chain).__module__.startswith("torch._subclasses") or "fake" in said or _TO_NUMPY in said:
             return True
         chain = chain.__cause__ or chain.__context__
     return False

@@ -200,11 +200,13 @@ def nearest(x: Reals, bits: int) -> Reals:
 
 def _worst(graph: Reals, program: Reals, exact: Reals, storage: int) -> float:
     """The largest ratio of errors over the kinds of inputs, in root mean squares; draws beyond the range count not.
+    What depends on no input, as a window of Gaussian weights, has a single draw.
 
     Half a unit in the last place is an error that any program may have. One that only repeats its inputs in these draws
     has none, as a softmax of which one logit is above all others by hundreds."""
     worst = 0.0
-    for ours, own, value in zip(*(np.split(numbers, 2) for numbers in (graph, program, exact)), strict=True):
+    graph, program, exact = np.broadcast_arrays(graph, program, exact)
+    for ours, own, value in zip(*(np.array_split(one, 2) for one in (graph, program, exact)), strict=True):
         known = np.isfinite(ours) & np.isfinite(own) & np.isfinite(value)
         if bool(known.any()):
             least = float(np.square(value[known]).mean()) * 4.0 ** -(storage + 1)

@@ -21,6 +21,7 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
+from mugraph.search.topologies.softmax import is_shift_invariant
 from mugraph.verification.across import Evaluation
 from mugraph.verification.compared import meant
 from mugraph.verification.evaluate import ancestors, arguments_of
@@ -83,6 +84,9 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
     ways = (False, True) if any(op.kind.hides for op in program.ops) else (False,)
     attempts = list(product(_attempts(scenario), signs, ways))
     large = any(prod(tensor.shape(program.sizes)) > LARGE for tensor in program.tensors)
+    bound = _LARGE if scenario in ("normal", "large logits") else _MODERATE
+    # An exponential that no division normalises overflows: its logits are made smaller, as the other numbers are.
+    follows = scenario == "large logits" and not is_shift_invariant(program.ops)
 
     def drawn_so(headroom: float, attempt: tuple[float, bool, float], is_positive: bool, mixed: bool) -> Drawn | None:
         reach, degenerate, factor = attempt
@@ -96,8 +100,8 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         }
         if is_positive:
             drawn |= {n: _positive(drawn[n], program.tensor(n).dtype) for n in positive}
-        bound = _LARGE if scenario in ("normal", "large logits") else _MODERATE
-        drawn = _bounded_logits(program, drawn, home, bound, only_larger=scenario != "large logits")
+        top = bound * factor**0.5 if follows else bound
+        drawn = _bounded_logits(program, drawn, home, top, only_larger=scenario != "large logits")
         # Of gigabytes, none is held twice.
         placed = {name: place(drawn.pop(name), program.tensor(name), program.sizes) for name in list(drawn)}
         inputs = {name: placed[owner] for name, owner in home.items()}

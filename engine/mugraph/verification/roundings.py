@@ -15,6 +15,7 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.statistics import statistics
 from mugraph.ir.tf32 import EPSILON as TF32
+from mugraph.search.topologies.softmax import shift_invariant
 from mugraph.verification.so_far import TILE, ProductSoFar, SumSoFar
 from mugraph.verification.torch_reference import Joined, OfResult, Value
 
@@ -33,7 +34,7 @@ class Eager:
     """As the eager program rounds: every value to the type it would have (the storage type, or float32 where Op.f32
     says so), operands of a product that takes TF32 to that; sums are accumulated in full and rounded once. What lies
     between an exp and the division that normalises it is rounded to float32's 24 bits without its range, as inside a
-    softmax."""
+    softmax. An exp that nothing normalises, as of a decay, has its type's range: it is infinite where PyTorch's is."""
 
     def __init__(self, program: TensorProgram) -> None:
         self._precision = precisions(program)
@@ -189,7 +190,7 @@ def precisions(program: TensorProgram) -> dict[str, DType | None]:
     what is computed from nothing else (a mean, a root of a mean square) are float32 as well: so they are inside
     PyTorch's norms and variances, and a program does not say whether it has them from one.
     """
-    inner = statistics(program)
+    inner, softmax = statistics(program), shift_invariant(program.ops)
     natural: dict[str, DType | None] = {}
     inside: dict[str, bool] = {}
     result: dict[str, DType | None] = {}
@@ -201,7 +202,8 @@ def precisions(program: TensorProgram) -> dict[str, DType | None]:
             natural[op.name] = reduce(_promoted, (natural[name] for name in op.inputs), None)
         parts = [inside[name] for name in op.inputs]
         normalised = op.kind is Kind.DIV and all(parts)
-        inside[op.name] = "exp" in op.kind.primitives or (any(parts) and not normalised)
+        begins = op.name in softmax if op.kind.is_exponential else "exp" in op.kind.primitives
+        inside[op.name] = begins or (any(parts) and not normalised)
         result[op.name] = (
             None if inside[op.name] else "f32" if op.f32 or op.name in inner else natural[op.name] or "f32"
         )

@@ -139,3 +139,41 @@ def test_why_a_file_has_no_region_is_said(lend: Lend):
         "are kernels of PyTorch's own, and nothing else is computed in it"
     )
     assert said in fast.report()
+
+
+WEIGHING = """\
+import torch
+from torch import nn
+
+
+class Weighing(nn.Module):
+    def forward(self, q, k, v):
+        return torch.softmax(q @ k.mT / 8, dim=-1) @ v
+"""
+WEIGHED = """\
+import torch
+from lent_weighing import Weighing
+from torch import nn
+
+
+class Weighed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project, self.weighing = nn.Linear(64, 192), Weighing()
+
+    def forward(self, x):
+        self.calls = getattr(self, "calls", 0) + 1
+        out = self.weighing(*self.project(x).chunk(3, dim=-1))
+        self.calls += out.dim()
+        return out
+"""
+
+
+def test_parts_without_parameters_are_searched(lend: Lend):
+    """As attention often is, beside the projections."""
+    _, weighed = lend(lent_weighing=WEIGHING, lent_weighed=WEIGHED)
+    with torch.no_grad():
+        found = by_file(weighed.Weighed().eval(), Path("lent_weighed.py"), (torch.randn(4, 256, 64),), {})
+    [other] = [one for one in found if one.origin.path.name == "lent_weighing.py"]
+    assert set(other.pictures(())) == {"Weighing.forward"}
+    assert other.parts["lent_weighing.Weighing"] > 0

@@ -22,6 +22,7 @@ import weakref
 import torch
 from functools import partial
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 import torch.nn.functional as F
 
 READY = False
@@ -148,6 +149,19 @@ def scaled(x, w):
 
 def layer(x, w):
     return torch.relu(x @ w)
+
+
+class Attend(nn.Module):
+    """It holds values of an enumeration that is written in C++."""
+    def __init__(self, dim, *backends):
+        super().__init__()
+        self.lin = nn.Linear(dim, dim)
+        self.allowed = partial(sdpa_kernel, list(backends))
+    def forward(self, x):
+        q = self.lin(x)
+        with self.allowed():
+            y = F.scaled_dot_product_attention(q, x, x)
+        return torch.tanh(self.lin(y)) + q
 '''
 
 MAIN = """
@@ -201,6 +215,7 @@ cached = Cached(16).eval()
 cached.cache = torch.zeros(32, 16)
 cached(torch.zeros(16), 3)
 Tied(64, 16).eval()(torch.zeros(4, 16))
+Attend(16, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH).eval()(torch.zeros(2, 8, 16))
 Tagger(16).eval()(torch.zeros(6, 4, 16))
 from torch.testing._internal.distributed.fake_pg import FakeStore
 torch.distributed.init_process_group("fake", rank=0, world_size=2, store=FakeStore())
@@ -225,6 +240,8 @@ rotated(torch.zeros(2, 4, 8), torch.zeros(4, 4, dtype=torch.complex64), 3, True)
     assert "self.norm.eps == 0.001" in normed.guards
     assert "self.cache" in [live.expression for live in found(trace, "Cached.forward").live_ins]
     tied = found(trace, "Tied.forward")
+    attend = [region for region in trace.regions if region.function == "Attend.forward"]
+    assert any(call.target.endswith("scaled_dot_product_attention") for region in attend for call in region.calls)
     assert len(tied.live_ins) == 2, "one weight, used twice"
     assert found(trace, "Tagger.forward").text == "torch.softmax(self.head(h), dim=-1)"
     assert len(found(trace, "Parallel.forward").live_ins) == 3

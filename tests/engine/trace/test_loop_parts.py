@@ -63,3 +63,17 @@ def test_a_part_at_a_number_that_no_loop_changes_is_part_of_the_region(regions: 
     )
     assert ins(region) == ["a", "w"]
     assert "n == 3" in region.guards
+
+
+def test_a_part_that_no_kernel_may_read_is_none(regions: Regions) -> None:
+    """The last of 7 numbers does not begin at a word of 16 bytes: a kernel made for this part would never run."""
+    found = regions("""
+        # mugraph: s=f32[4, 8, 8], g=f32[3, 4, 7], v=f32[3, 4, 8, 8]
+        def decay(s, g, v):
+            for i in range(3):
+                s = s * g[i, :, -1, None, None].exp() + v[i]
+            return s
+        """)
+    assert found
+    for region in found:
+        assert not any("-1" in named.expression for named in region.live_ins)

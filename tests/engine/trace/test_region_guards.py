@@ -76,3 +76,41 @@ def test_devices_are_those_of_the_live_ins(regions: Regions) -> None:
         """)
     )
     assert region.calls[1].kwargs == {"device": Symbol("device"), "dtype": Symbol("torch.float32")}
+
+
+def test_one_tensor_under_two_names_is_compared(regions: Regions) -> None:
+    """Called with `y`, or with numbers that take the branch, the names are of two tensors."""
+    region = only(
+        regions("""
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def f(x, w, y=None):
+            skip = x if y is None else y
+            print(skip.dtype)
+            return torch.sigmoid(x @ w) * x + torch.tanh(skip)
+        """)
+    )
+    assert "skip is x" in region.guards
+
+
+def test_one_object_under_two_names_is_compared(regions: Regions) -> None:
+    region = only(
+        regions("""
+        class Part(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.lin, self.scale = nn.Linear(8, 8), 2.0
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = Part()
+                self.last = self.first
+
+            # mugraph: x=f32[4, 8]
+            def forward(self, x):
+                part = self.first if x.shape[0] > 2 else Part()
+                print(part)
+                return torch.tanh(part.lin(x)) * self.last.scale
+        """)
+    )
+    assert {"self.last is part", "part is self.last", "self.first is part"} & set(region.guards)

@@ -282,3 +282,17 @@ def test_a_file_of_the_users_with_an_effect_is_seen_through_an_import(tmp_path: 
     (tmp_path / "noisy.py").write_text("def product(x, w):\n    print('effect')\n    return x @ w\n")
     (tmp_path / "main.py").write_text("from noisy import product\n" + GOOD.replace("x @ w", "product(x, w) @ w"))
     assert [region.text for region in trace_file(tmp_path / "main.py").regions] == []
+
+
+def test_numbers_that_are_taken_to_numpy(trace: Tracer) -> None:
+    """The run is made again with real tensors, and finds what is before and after."""
+    found = trace("""
+        # mugraph: x=f32[6, 16], w=f32[16, 16]
+        def f(x, w):
+            h = torch.softmax(x @ w, dim=-1)
+            most = float(h.detach().cpu().numpy().max())
+            print(most)
+            return torch.softmax(h @ w, dim=-1)
+        """)
+    assert [(region.status, region.reason) for region in found.regions] == [(None, None), (None, None)]
+    assert not any("most" in guard for region in found.regions for guard in region.guards)

@@ -6,13 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 from mugraph.ir.block import BlockGraph, Loop
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import DType
-from mugraph.verification.conditioning import OwnArithmetic, RoundedArithmetic, loses_digits, nearest
+from mugraph.search.direct import as_block
+from mugraph.verification.conditioning import OwnArithmetic, RoundedArithmetic, loses_digits, nearest, verified
 from mugraph.verification.verifier import verify_topology
 
+from tests.engine.ops.harness import lower_region, record
 from tests.engine.verification.graphs import (
     Builder,
     Case,
@@ -106,3 +109,16 @@ def test_parts_of_a_sum_are_rounded_where_its_terms_cancel():
     assert RoundedArithmetic(24, 24).sum(a, (1,)).tolist() == [[2.0**-30]]
     b = np.array([[[one], [-rest]]])
     assert OwnArithmetic(24, 24).dot(b, np.ones((1, 1, 1)), (1,)).tolist() == [[[0.0]]]
+
+
+def weighted(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    at = torch.arange(11, device=x.device, dtype=x.dtype) - 5
+    window = torch.exp(-at.pow(2.0) / 4.5)
+    return window / window.sum(), x * x + x
+
+
+def test_what_depends_on_no_input_keeps_its_digits():
+    """A window of weights beside what is computed of tensors: one draw has all of it."""
+    program = lower_region(record(weighted, {"x": torch.ones(7, 5)})).program
+    assert any(op.axes and not op.inputs for op in program.ops if op.kind is not Kind.LOAD)
+    assert verified(program, [as_block(program)]).passed

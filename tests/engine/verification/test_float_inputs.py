@@ -127,3 +127,29 @@ def test_a_single_number_is_an_input() -> None:
     program = next(unit.program for unit in found if any(not tensor.dims for tensor in unit.program.tensors))
     for scenario in float_inputs.scenarios(program):
         assert scenario in float_specials.SPECIALS or make_inputs(program, scenario, torch.Generator()) is not None
+
+
+def decayed(s: torch.Tensor, g: torch.Tensor, kv: torch.Tensor) -> torch.Tensor:
+    return s * g.exp() + kv
+
+
+def attended(s: torch.Tensor, g: torch.Tensor, kv: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(s + g, dim=-1) * kv
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_an_exponential_that_nothing_normalises_stays_in_range(dtype: torch.dtype) -> None:
+    """A state that decays: where PyTorch's exponential is infinite, a kernel's is as well. A softmax's is not."""
+    tensors = {name: torch.empty(12, 40, dtype=dtype, device="meta") for name in ("s", "g", "kv")}
+    program = lower_region(record(decayed, tensors)).program
+    for scenario in float_inputs.scenarios(program):
+        drawn = make_inputs(program, scenario, torch.Generator().manual_seed(0))
+        if scenario in ("NaN", "infinite"):
+            continue
+        assert drawn is not None, scenario
+        assert drawn.inputs["g"].exp().isfinite().all(), scenario
+        assert drawn.inputs["g"].float().abs().max() > 4 or scenario != "large logits"
+    program = lower_region(record(attended, tensors)).program
+    drawn = make_inputs(program, "large logits", torch.Generator().manual_seed(0))
+    assert drawn is not None
+    assert (drawn.inputs["s"].double() + drawn.inputs["g"].double()).max() > 88

@@ -6,7 +6,7 @@ exp(c). The degrees follow from the operators alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from mugraph.ir.ops import Kind, Op
 from mugraph.ops.functions.degrees import Degrees, NoDegree
@@ -17,16 +17,23 @@ _DEGREES = Degrees()
 def is_shift_invariant(ops: Iterable[Op]) -> bool:
     """Is every result that leaves the graph of degree 0 in every exp? Results: STOREs, or values nothing uses."""
     ops = tuple(ops)
+    return len(shift_invariant(ops)) == sum(op.kind.is_exponential for op in ops)
+
+
+def shift_invariant(ops: Iterable[Op]) -> frozenset[str]:
+    """The exps in which every result is of degree 0: those of a softmax, not a gate's or a decay's."""
+    ops = tuple(ops)
     used = {name for op in ops for name in op.inputs}
-    for source in ops:
-        if not source.kind.is_exponential:
-            continue
-        degrees: dict[str, float] = {}
-        for op in ops:
-            degree = 1.0 if op is source else _degree(op, [degrees[i] for i in op.inputs])
-            if degree is None or (degree and (op.kind is Kind.STORE or op.name not in used)):
-                return False
-            degrees[op.name] = degree
+    return frozenset(op.name for op in ops if op.kind.is_exponential and _is_invariant(op, ops, used))
+
+
+def _is_invariant(source: Op, ops: Sequence[Op], used: Collection[str]) -> bool:
+    degrees: dict[str, float] = {}
+    for op in ops:
+        degree = 1.0 if op is source else _degree(op, [degrees[i] for i in op.inputs])
+        if degree is None or (degree and (op.kind is Kind.STORE or op.name not in used)):
+            return False
+        degrees[op.name] = degree
     return True
 
 

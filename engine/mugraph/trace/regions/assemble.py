@@ -24,6 +24,7 @@ from mugraph.trace.regions.replacement_unit import Offence, Unit, names_read, st
 from mugraph.trace.regions.scope import Scope
 from mugraph.trace.regions.seen_elsewhere import is_aliased, is_private_write
 from mugraph.trace.regions.unit_paths import paths_of
+from mugraph.trace.regions.unsure_names import unsure_of
 from mugraph.trace.run.tape import Record
 from mugraph.trace.syntax.nodes import Function
 
@@ -116,6 +117,8 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         return Offence(step_of(write, unit), "writes to a place that a number says, which may be another one next time")
     conditions |= defaults_of(scope, kept, here)
     conditions = inside.conditions | {k: v for k, v in conditions.items() if k not in inside.conditions}
+    if unsure := unsure_of(scope, unit, [*conditions, *(names[number] for number in consumed)]):
+        return Offence(unit.first, f"reads {unsure[0]}, which has no value yet on other ways to this line")
     new: dict[int, int] = {}
     for number in (*consumed, *(number for record in kept for number in record.outputs)):
         new.setdefault(number, len(new))

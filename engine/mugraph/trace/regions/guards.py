@@ -52,6 +52,7 @@ def conditions_of(
     conditions: Conditions = {}
     for name, value in names.items():
         if not (isinstance(value, FunctionType | type | ModuleType) and paths.get(value) is not None):
+            _same(name, value, conditions, paths, consumed)
             about(name, value, conditions, here, id(value) in consumed)
     kinds = {type(value): f"type({paths.expressions[id(value)]})" for value in reversed(paths.kept)}
     compared = {type(event.module) for event in events if isinstance(event, ModuleCalled)}
@@ -111,13 +112,21 @@ def _is_library_function(value: object) -> bool:
     return isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, ModuleType | type)
 
 
+def _same(expression: str, value: object, conditions: Conditions, paths: Paths, consumed: Mapping[int, str]) -> None:
+    """What two expressions led to is read by one of them: the other must still lead to it. Items are another matter:
+    `layers[1]` is the loop's `layer` in one iteration. Of them the tensors are compared."""
+    known = consumed.get(id(value)) or (None if constant(value) is not None else paths.get(value))
+    if known is None or known == expression:
+        return
+    if isinstance(value, torch.Tensor) or "[" not in expression or _alike(expression, known):
+        conditions.setdefault(f"{expression} is {known}", [])
+
+
 def _read(
     expression: str, value: object, conditions: Conditions, paths: Paths, consumed: Mapping[int, str], here: str
 ) -> None:
     """What was read by an expression. It must equal what another expression reads, or is compared by itself."""
-    known = consumed.get(id(value)) or (None if constant(value) is not None else paths.get(value))
-    if known is not None and known != expression and (isinstance(value, torch.Tensor) or _alike(expression, known)):
-        conditions.setdefault(f"{expression} is {known}", [])
+    _same(expression, value, conditions, paths, consumed)
     about(expression, value, conditions, here, id(value) in consumed)
     if not isinstance(value, torch.nn.Module) or isinstance(value, torch.nn.ModuleList | torch.nn.ModuleDict):
         _tied(expression, value, conditions, paths)

@@ -7,7 +7,7 @@ import ast
 import torch
 
 from mugraph.ir.region import Named
-from mugraph.trace.regions.replacement_unit import Offence, Unit
+from mugraph.trace.regions.replacement_unit import Offence, Unit, names_bound
 from mugraph.trace.regions.scope import Scope
 from mugraph.trace.syntax.nodes import number_of
 from mugraph.trace.syntax.statements import read_after, stored_names, tensors_of
@@ -26,7 +26,7 @@ def live_outs_of(scope: Scope, unit: Unit, start: int) -> list[Named] | Offence:
     last = unit.statements[-1]
     outs: list[Named] = []
     wanted = read_after(scope.function(activation), unit.statements)
-    for name in sorted(stored_names(unit.statements) & wanted):
+    for name in sorted(names_bound(unit) & wanted):
         value = after.get(name)
         if isinstance(value, torch.Tensor):
             outs.append(Named(name, scope.values.number_at(value, end)))
@@ -47,7 +47,7 @@ def left_none(scope: Scope, unit: Unit) -> tuple[str, ...]:
         return ()
     activation = unit.activation
     after = activation.names_at_end if unit.after >= len(activation.steps) else activation.steps[unit.after].names
-    wanted = stored_names(unit.statements) & read_after(scope.function(activation), unit.statements)
+    wanted = names_bound(unit) & read_after(scope.function(activation), unit.statements)
     return tuple(sorted(name for name in wanted if name in after and after[name] is None))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mugraph.trace.run.tape import Activation, Record
 from mugraph.trace.syntax.nodes import number_of
-from mugraph.trace.syntax.statements import exposed_names, loaded_names
+from mugraph.trace.syntax.statements import blocks_of, loaded_names, own_statements, stored_names
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,37 @@ class Unit:
 
 
 def names_read(unit: Unit) -> set[str]:
-    """Names whose values from before the unit it may read."""
-    return loaded_names([unit.expression]) if unit.expression is not None else exposed_names(unit.statements)
+    """Names whose values from before the unit it may read, on the way that it took."""
+    if unit.expression is not None:
+        return loaded_names([unit.expression])
+    read: set[str] = set()
+    stored: set[str] = set()
+    for statement in _executed(unit):
+        own = _without_blocks(statement)
+        read |= loaded_names(own) - stored
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.FunctionDef):
+            stored |= stored_names(own)
+    return read
+
+
+def names_bound(unit: Unit) -> set[str]:
+    """Names that it binds on the way that it took. Others keep what they have, if anything."""
+    return stored_names([node for statement in _executed(unit) for node in _without_blocks(statement)])
+
+
+def _executed(unit: Unit) -> Iterator[ast.stmt]:
+    """The statements of the unit's steps, as they were executed."""
+    by_number = {number_of(own): own for statement in unit.statements for own in own_statements(statement)}
+    for step in unit.activation.steps[unit.first : unit.after]:
+        if step.node in by_number:
+            yield by_number[step.node]
+
+
+def _without_blocks(statement: ast.stmt) -> list[ast.AST]:
+    """What a step of the statement evaluates: a compound statement's blocks are steps of their own."""
+    if not any(True for _ in blocks_of(statement)):
+        return [statement]
+    return [child for child in ast.iter_child_nodes(statement) if isinstance(child, ast.expr | ast.withitem)]
 
 
 def step_of(record: Record, unit: Unit) -> int:

@@ -95,7 +95,7 @@ class _Keeper:
         if kind.__module__ == "torch" and kind.__name__ in ("dtype", "layout", "memory_format", "device"):
             return {"is": "named", "what": kind.__name__, "text": str(value).removeprefix("torch.")}
         if isinstance(value, enum.Enum):
-            return self._enumerated(value, where)
+            return self._member(kind, value.name, where)
         if isinstance(value, type | ModuleType | BuiltinFunctionType):
             return self._placed(value, where)
         if kind is FunctionType:
@@ -103,6 +103,10 @@ class _Keeper:
                 return place(value)
             except NoPlace:
                 pass
+        if kind.__flags__ & _HEAP_TYPE and not _plain(kind):
+            for name, one in kind.__dict__.items():
+                if one is value:  # of an enumeration that is written in C
+                    return self._member(kind, name, where)
         return self._node(value, where)
 
     def _node(self, value: Any, where: str) -> Node:
@@ -275,9 +279,9 @@ class _Keeper:
     def _all(self, values: Sequence[object], where: str) -> list[Any]:
         return [self.value(one, f"{where}[{number}]") for number, one in enumerate(values)]
 
-    def _enumerated(self, value: enum.Enum, where: str) -> Node:
-        of = self._class(type(value), where)
-        return of if of["is"] == "unkept" else {"is": "member", "of": of, "name": value.name}
+    def _member(self, kind: type, name: str, where: str) -> Node:
+        of = self._class(kind, where)
+        return of if of["is"] == "unkept" else {"is": "member", "of": of, "name": name}
 
     def _class(self, kind: type, where: str) -> Node:
         try:
@@ -306,8 +310,13 @@ _HEAP_TYPE = 1 << 9
 
 
 def _plain(kind: type) -> bool:
-    """Whether an object is its attributes: no base of its class is written in C, `object` apart."""
-    return all(base is object or base.__flags__ & _HEAP_TYPE for base in kind.__mro__)
+    """Whether an object is its attributes: no base of its class is written in C, `object` apart. Such classes may be
+    made at run time, as pybind11's are; then they have a `__new__` that is."""
+    made = (base for base in kind.__mro__ if base is not object)
+    return all(
+        base.__flags__ & _HEAP_TYPE and not isinstance(base.__dict__.get("__new__"), BuiltinFunctionType)
+        for base in made
+    )
 
 
 def held_by(value: object) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def place(value: Any) -> dict[str, Any]:
     if isinstance(module, str) and _found(module, name) is value:
         return _said(module, name, sys.modules[module])
     short = getattr(value, "__name__", "")
-    for alias in _ALIASES:
+    for alias in (module, *_ALIASES) if isinstance(module, str) else _ALIASES:  # classes in C are given other names
         if _found(alias, short) is value:
             return _said(alias, short, sys.modules[alias])
     raise NoPlace("which is made while the program runs")
