@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo
 from mugraph.ir.dtypes import itemsize
-from mugraph.ir.ranges import FIXED, Compared, DynamicSize, Point, Product, largest_point, product_in
+from mugraph.ir.ranges import FIXED, Compared, DynamicSize, Point, Product, largest_point
 from mugraph.ir.region import Region, SearchUnit
+from mugraph.ir.sized_arguments import product_in
 from mugraph.ops.views import View
 from mugraph.trace.regions.dynamic import Varies, general_call, general_info
 from mugraph.trace.regions.size_words import said

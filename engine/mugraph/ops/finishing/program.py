@@ -18,6 +18,7 @@ from mugraph.ops.algebra.nodes import HIDDEN, Node
 from mugraph.ops.algebra.packed import BYTES, is_shifted
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
 from mugraph.ops.algebra.shifts import idle_shifts
+from mugraph.ops.finishing.counted_axes import settle_counts
 from mugraph.ops.finishing.flat_axes import with_flat_axes
 from mugraph.ops.finishing.halves import halves
 from mugraph.ops.finishing.joined_axes import JoinedAxes
@@ -66,6 +67,7 @@ def finish(
         raise NotLowerable("an output of packed integers is outside the fragment")
     unify(builder, [(output.dims, output.node) for output in outputs])
     nodes = reachable(builder, [output.node for output in outputs])
+    settle_counts(builder, nodes)
     joined = JoinedAxes(builder, nodes, [output.dims for output in outputs])
     shared = SharedGraph(joined)
     place: dict[Node, int] = {}
