@@ -158,11 +158,11 @@ class Builder(Primitives):
         if info.dtype not in READ:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
         if not windows:
-            dims, windows = shifted(self.atoms, dims, self._inside(value))
+            dims, windows = shifted(self.atoms, dims, self.inside(value))
         raw = info.dtype if info.dtype in COMPARED else ""
         return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows, raw=raw))
 
-    def _inside(self, value: int) -> list[int]:
+    def inside(self, value: int) -> list[int]:
         """Dimensions whose sizes vary and around which others lie, whose strides a part of such a dimension would leave
         gaps in. Without others around it a part is a view like any other."""
         strides = [

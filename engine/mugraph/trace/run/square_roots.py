@@ -27,9 +27,9 @@ def symbolic_roots() -> Iterator[None]:
         if isinstance(module, ModuleType) and vars(module).get("sqrt") is _ROOT
     ]
     for module in having:
-        setattr(module, "sqrt", _root)
+        vars(module)["sqrt"] = _root
     try:
         yield
     finally:
         for module in having:
-            setattr(module, "sqrt", _ROOT)
+            vars(module)["sqrt"] = _ROOT
