@@ -2,9 +2,9 @@
 the tests at some sizes or the proof for all of them.
 
 `python -m tests.trust.range_campaign [--json FILE] [--each N] [--two] [--code] [KERNELS]` runs many of them (minutes)
-and prints tables; with `--two` those of kernels with two ranges alone, with `--code` of kernels of code alone. tests/trust/test_range_mutants.py runs a part in CI. What
-is true is found out by running the text over the fields at every size, of two ranges at 120 pairs of sizes; only what
-the proof says is in question here.
+and prints tables; with `--two` those of kernels with two ranges alone, with `--code` of kernels of code alone.
+tests/trust/test_range_mutants.py runs a part in CI. What is true is found out by running the text over the fields at
+every size, of two ranges at 120 pairs of sizes; only what the proof says is in question here.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ def traced(name: str) -> tuple[TensorProgram, KernelSource]:
     """The program, and the kernel that is best by estimate of those that can be written."""
     said, _, line = CODE[name].partition("; ")
     arguments = ", ".join(one.split("=")[0] for one in said.replace("], ", "]|").split("|"))
-    text = f"import torch\nimport torch.nn.functional as F\n\n\n# mugraph: t=2..41, {said}\ndef f({arguments}):\n    {line}\n"
+    lines = ("import torch", "import torch.nn.functional as F", "", "")
+    text = "\n".join((*lines, f"# mugraph: t=2..41, {said}", f"def f({arguments}):", f"    {line}", ""))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "code.py"
         path.write_text(text)

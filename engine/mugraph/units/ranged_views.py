@@ -54,8 +54,10 @@ def general_views(
         ]
         general = general_call((call, *made_there), points)
         is_copied = any(one.target == "Tensor.contiguous" and call.outputs[0] in operands(one) for one in unit.views)
-        if not is_copied and call.target == "Tensor.__getitem__" and not _stays_aligned(
-            general, {**region.values, **unit.view_values}, {**made.strides, **strides}
+        if (
+            not is_copied
+            and call.target == "Tensor.__getitem__"
+            and not _stays_aligned(general, {**region.values, **unit.view_values}, {**made.strides, **strides})
         ):
             raise Varies(f"{said(call)} takes a part along it that begins at another place with each size")
         calls.append(general)

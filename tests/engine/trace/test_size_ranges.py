@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from mugraph.ir.ops import Kind
 from mugraph.ir.ranges import FIXED, Product
-from mugraph.ir.sized_arguments import multiple
 from mugraph.ir.region import Region, SearchUnit
+from mugraph.ir.sized_arguments import multiple
 from mugraph.ir.text import format_program, parse_program
 from mugraph.trace.codec import trace_from_json, trace_to_json
 from mugraph.trace.regions.dynamic import size_texts
