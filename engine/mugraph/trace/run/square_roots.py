@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -19,13 +18,9 @@ def _root(number: Any, /) -> Any:
 
 
 @contextmanager
-def symbolic_roots() -> Iterator[None]:
+def symbolic_roots() -> Generator[None]:
     """Under its own name in any module: what has called it another one takes a number, as before."""
-    having = [
-        module
-        for module in [*sys.modules.values()]
-        if isinstance(module, ModuleType) and vars(module).get("sqrt") is _ROOT
-    ]
+    having = [module for module in [*sys.modules.values()] if getattr(module, "__dict__", {}).get("sqrt") is _ROOT]
     for module in having:
         vars(module)["sqrt"] = _root
     try:
