@@ -1,10 +1,10 @@
 """Mutants of kernels for a size in a range: what is true of each, at all sizes, and which of the two checks rejects it,
 the tests at some sizes or the proof for all of them.
 
-`python -m tests.trust.range_campaign [--json FILE] [--each N] [--two] [KERNELS]` runs many of them (minutes) and prints
-tables; with `--two` those of kernels with two ranges alone. tests/trust/test_range_mutants.py runs a part in CI. What
-is true is found out by running the text over the fields at every size, of two ranges at 120 pairs of sizes; only what
-the proof says is in question here.
+`python -m tests.trust.range_campaign [--json FILE] [--each N] [--two] [--code] [KERNELS]` runs many of them (minutes)
+and prints tables; with `--two` those of kernels with two ranges alone, with `--code` of kernels of code alone.
+tests/trust/test_range_mutants.py runs a part in CI. What is true is found out by running the text over the fields at
+every size, of two ranges at 120 pairs of sizes; only what the proof says is in question here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,7 @@ from mugraph.triton_text.ranges.check import check_ranges
 
 from tests.trust.range_mutations import mutants
 from tests.trust.range_pool import PAIRS, WITH_ROWS, Ranged, names, ranged
+from tests.trust.range_traced import CODE, traced
 from tests.trust.text_mutations import Mutant
 
 EACH = 4
@@ -73,10 +75,16 @@ def pool(*, rows: bool = True) -> Iterator[tuple[str, str, Ranged]]:
             yield f"{name} with rows", axis, with_rows
 
 
+def from_code() -> Iterator[tuple[str, str, Ranged]]:
+    """Kernels of code with a range."""
+    for name in CODE:
+        one = Ranged(*traced(name))
+        yield name, " and ".join(one.program.least), one
+
+
 def variables(one: Ranged) -> tuple[list[str], list[str]]:
     """Of the launcher, and of the kernels, that are sizes."""
-    lines = one.source.launcher.splitlines()
-    sizes = [line.split(" = ")[0].strip() for line in lines if ".numel()" in line]
+    sizes = re.findall(r"^ *(\w+) = \w+\.(?:numel\(|shape\[)", one.source.launcher, re.MULTILINE)
     return sizes, sorted({name for part in one.source.kernels for name in part.arguments})
 
 
@@ -136,9 +144,11 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--each", type=int, default=EACH)
     parser.add_argument("--two", action="store_true", help="kernels with two ranges alone")
+    parser.add_argument("--code", action="store_true", help="kernels of code alone")
     arguments = parser.parse_args()
     found: list[Outcome] = []
-    for name, axis, one in pairs() if arguments.two else chain(pool(), pairs()):
+    every = from_code() if arguments.code else pairs() if arguments.two else chain(pool(), pairs(), from_code())
+    for name, axis, one in every:
         if arguments.kernels and name not in arguments.kernels:
             continue
         for mutant in chosen(name, axis, one, arguments.each):

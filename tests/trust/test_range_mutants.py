@@ -9,9 +9,10 @@ import random
 
 import pytest
 
-from tests.trust.range_campaign import SEED, outcome, proved, variables
+from tests.trust.range_campaign import SEED, outcome, proved, tested, variables
 from tests.trust.range_mutations import forms, mutants
 from tests.trust.range_pool import LARGEST, Ranged, ranged
+from tests.trust.range_traced import traced
 
 TESTED = (1, 21, LARGEST)
 KERNELS: list[tuple[str, tuple[str, ...], bool]] = [
@@ -77,3 +78,14 @@ def test_forms_are_the_size_at_the_tested_sizes_alone() -> None:
         values = {size: eval(form("size").replace("{min}", "min"), {"size": size, "min": min}) for size in range(1, 42)}
         assert all(values[size] == size for size in TESTED), said
         assert said == "at most the largest" or any(value != size for size, value in values.items()), said
+
+
+def test_a_mask_that_hides_a_part_of_what_is_joined_is_not_proved() -> None:
+    """It is right at the tested sizes, of which 3 is a divisor: the element is written, and what it reads is zero."""
+    one = Ranged(*traced("joined rows"))
+    text = one.source.standalone()
+    assert proved(one, text) == ""
+    assert "(offs_n[None, :] < N - 1)" in text
+    wrong = text.replace("(offs_n[None, :] < N - 1)", "(offs_n[None, :] < N // 3 * 3 - 1)")
+    assert not tested(one, wrong)[0]
+    assert "that is written for" in proved(one, wrong)

@@ -7,16 +7,14 @@ can be.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 
-from mugraph.ir.calls import Argument, Call, Symbol
-from mugraph.ir.sums import Sum, read, sum_of, written
+from mugraph.ir.calls import Call
+from mugraph.ir.sums import Sum, sum_of
 
-_MULTIPLE = re.compile(r"size\*(\d+)((?:\*[A-Za-z_]\w*)*)((?:\*\[[^\]]+\])*)")
 _DEGREE = 3
 """Sizes that are multiplied with each other, at most: a tensor's stride may be `b * t * t`."""
 
@@ -240,35 +238,6 @@ def leading(ranges: Sequence[SizeRange]) -> tuple[SizeRange, ...]:
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Of a tensor that lies row by row."""
     return tuple(prod(shape[at + 1 :]) for at in range(len(shape)))
-
-
-def multiple(of: Product) -> Symbol:
-    """An argument that is this product."""
-    return Symbol("*".join(("size", str(of.factor), *of.names, *(f"[{written(one)}]" for one in of.sums))))
-
-
-def product_in(symbol: Symbol) -> Product | None:
-    """The product that a symbol stands for; None for another symbol."""
-    found = _MULTIPLE.fullmatch(symbol.name)
-    if found is None or not (found[2] or found[3]):
-        return None
-    sums = tuple(read(one.strip("[]")) for one in found[3].split("*")[1:])
-    return Product(int(found[1]), tuple(found[2].split("*")[1:]), sums)
-
-
-def with_sizes(argument: Argument, sizes: Point | None, called: Mapping[str, str] | None = None) -> Argument:
-    """An argument with products as numbers, or as text where the sizes are variables, which are `called` so."""
-    if isinstance(argument, Symbol):
-        found = product_in(argument)
-        if found is None:
-            return argument
-        return found.at(sizes) if sizes is not None else Symbol(found.text(called or {}, inner=True))
-    if isinstance(argument, tuple):
-        return tuple(with_sizes(item, sizes, called) for item in argument)
-    if isinstance(argument, slice):
-        parts: tuple[Argument, ...] = (argument.start, argument.stop, argument.step)
-        return slice(*(with_sizes(part, sizes, called) for part in parts))
-    return argument
 
 
 def _is_prime(number: int) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from mugraph.ir.calls import Argument, Symbol, TensorInfo
+from mugraph.ir.ranges import dense_strides
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.complexes import PARTS, part_of
 from mugraph.ops.algebra.packed import bytes_of
@@ -26,6 +27,7 @@ class View:
     shape: in which the value is seen first; None: its own
     index: what is kept of each dimension of that shape
     seen:  of the value in that shape. info: of the view
+    copied: PyTorch copies it, so that it lies row by row: its strides are others at each size
     """
 
     value: int
@@ -36,6 +38,12 @@ class View:
     part: str = ""
     first: TensorInfo | None = None
     whole: Mapping[int, int] = field(default_factory=dict[int, int], compare=False)
+    copied: bool = False
+
+    @property
+    def read(self) -> TensorInfo:
+        """Of what a kernel reads."""
+        return replace(self.info, strides=dense_strides(self.info.shape)) if self.copied else self.info
 
     @property
     def is_whole(self) -> bool:
@@ -47,7 +55,8 @@ class View:
         """What it is of its tensor, as people write it: `[..., 64:]`, `.view(2, 8, 3, 64)[:, :, 0]`."""
         first = "" if self.shape is None else f".view({', '.join(map(str, self.shape))})"
         part = f".{self.part}" if self.part else ""
-        return f"{part}{first}" if self.is_whole else f"{part}{first}[{spelled(self.index)}]"
+        found = f"{part}{first}" if self.is_whole else f"{part}{first}[{spelled(self.index)}]"
+        return f"{found}.contiguous()" if self.copied else found
 
     @property
     def argument(self) -> Argument:

@@ -97,9 +97,9 @@ def _steps(program: TensorProgram, group: Sequence[str]) -> tuple[int, ...]:
 
 
 def _first_step(program: TensorProgram, group: Sequence[str]) -> int:
-    """The least step at which each dimension that is read through a window has an element, as that of a cache to which
-    one more row is joined."""
-    _, largest = steps_of(program, group)
+    """The least step, or that from which on each dimension that is read through a window has an element, as that of a
+    cache to which one more row is joined."""
+    least, largest = steps_of(program, group)
     needed = [
         -(-(window.pad - window.rest + 1) * largest // program.sizes[axis])
         for tensor in program.tensors
@@ -107,7 +107,7 @@ def _first_step(program: TensorProgram, group: Sequence[str]) -> int:
         if not window.keeps
         for axis in tensor.slid.intersection(group, tensor.dims[window.dim])
     ]
-    return max((1, *needed))
+    return max((least, *needed))
 
 
 def tested_sizes(program: TensorProgram) -> tuple[Mapping[str, int], ...]:

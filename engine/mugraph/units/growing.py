@@ -91,7 +91,7 @@ class UnitPrograms:
                 self._names,
                 region.names.keys(),
                 as_they_lie=True,
-                varying=None if region.dynamic is None else region.dynamic.shapes,
+                dynamic=region.dynamic,
                 copies=len(calls) == 1 and any(self._graph.turns(region.calls[i]) for i in calls),
             )
         except NotLowerable:

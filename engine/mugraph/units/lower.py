@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from mugraph.ir.memory_order import Order, in_order, memory_order
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.ranges import Product
+from mugraph.ir.ranges import DynamicSize, Point, largest_point
 from mugraph.ir.region import Call, Named, Ref, TensorInfo
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
@@ -48,7 +48,8 @@ def lower(
     as_they_lie: bool = False,
     copies: bool = False,
     every_mask: bool = False,
-    varying: Mapping[int, tuple[Product, ...]] | None = None,
+    dynamic: DynamicSize | None = None,
+    point: Point | None = None,
 ) -> Lowered:
     """The tensor program that computes `outputs` from the values that no call produces.
 
@@ -59,13 +60,16 @@ def lower(
               row by row leaves them as the user's code does
     copies:   as of `finish`
     every_mask: a mask stays one where it is nothing but ones or zeros, as it is at other sizes
-    varying:  of values whose sizes vary, what each dimension is a product of
+    dynamic:  what of the region varies with its sizes. point: the sizes here, if not the largest
 
     Raises NotLowerable with one sentence saying why, and Duplicated when a value should be loaded instead of computed.
     """
     names = names or {}
     builder = Builder(calls, values, names, frozenset(bound), entry_for)
-    builder.every_mask, builder.varying = every_mask, varying or {}
+    builder.every_mask = every_mask
+    if dynamic is not None:
+        builder.varying, builder.general = dynamic.shapes, {call.outputs: call for call in dynamic.calls}
+        builder.point = largest_point(dynamic.ranges) if point is None else point
     wanted, laid = list[Output](), dict[int, Order]()
     for value in outputs:
         shape = values[value].shape

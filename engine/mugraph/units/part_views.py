@@ -36,6 +36,9 @@ class PartViews:
             source = made[-1] if made else view.value
             key = (view.shape, view.text)
             made.append(self._made(view, key, view.info, "Tensor.__getitem__", (view.argument,), near, source))
+        if view.copied:
+            key = ("copied", view.shape, view.text)
+            made.append(self._made(view, key, view.read, "Tensor.contiguous", (), near, made[-1]))
         return tuple(made)
 
     def _made(

@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from mugraph.ir.calls import Call, TensorInfo
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.ranges import Compared, DynamicSize, Point, Product, largest_point, leading, product_of, with_sizes
+from mugraph.ir.ranges import Compared, DynamicSize, Point, Product, largest_point, leading, product_of
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
+from mugraph.ir.sized_arguments import with_sizes
 from mugraph.ir.tensors import Tensor
 from mugraph.ops.algebra.registry import entry_for
 from mugraph.ops.views import View
@@ -132,7 +133,8 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
                 region.names.keys(),
                 as_they_lie=True,
                 every_mask=True,
-                varying=made.shapes,
+                dynamic=made,
+                point=point,
             )
         except NotLowerable as error:
             raise Varies(str(error)) from None

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo
+from mugraph.ir.calls import Argument, Call, Ref, Symbol, TensorInfo, operands
 from mugraph.ir.dtypes import itemsize
-from mugraph.ir.ranges import FIXED, Compared, DynamicSize, Point, Product, largest_point, product_in
+from mugraph.ir.ranges import FIXED, Compared, DynamicSize, Point, Product, largest_point
 from mugraph.ir.region import Region, SearchUnit
+from mugraph.ir.sized_arguments import product_in
 from mugraph.ops.views import View
 from mugraph.trace.regions.dynamic import Varies, general_call, general_info
 from mugraph.trace.regions.size_words import said
@@ -52,8 +53,11 @@ def general_views(
             for other, numbers, own in seen
         ]
         general = general_call((call, *made_there), points)
-        if call.target == "Tensor.__getitem__" and not _stays_aligned(
-            general, {**region.values, **unit.view_values}, {**made.strides, **strides}
+        is_copied = any(one.target == "Tensor.contiguous" and call.outputs[0] in operands(one) for one in unit.views)
+        if (
+            not is_copied
+            and call.target == "Tensor.__getitem__"
+            and not _stays_aligned(general, {**region.values, **unit.view_values}, {**made.strides, **strides})
         ):
             raise Varies(f"{said(call)} takes a part along it that begins at another place with each size")
         calls.append(general)

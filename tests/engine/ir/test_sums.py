@@ -14,10 +14,9 @@ from mugraph.ir.ranges import (
     Product,
     SizeRange,
     largest_point,
-    multiple,
-    product_in,
     product_of,
 )
+from mugraph.ir.sized_arguments import multiple, product_in
 from mugraph.ir.sums import Sum
 
 ONE = (SizeRange("t", 1, 256),)

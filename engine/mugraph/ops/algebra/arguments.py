@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mugraph.ir.calls import Argument, Call, Ref, Symbol
 from mugraph.ir.dtypes import ELEMENTS
+from mugraph.ir.sized_arguments import SizedNumber, sized_in
 from mugraph.ops.algebra.refusals import NotLowerable
 
 
@@ -22,13 +23,16 @@ class Arguments:
     have no name here pass
 
     output: value number of the result that is asked for
+    general: the call with what depends on sizes, where there are some
 
     A missing argument and an explicit None read the same. Every getter raises NotLowerable on an argument of another
     kind, so that a rule never works on something it did not expect.
     """
 
-    def __init__(self, call: Call, parameters: Sequence[str], output: int) -> None:
-        self.call = call
+    def __init__(
+        self, call: Call, parameters: Sequence[str], output: int, general: Callable[[], Arguments] | None = None
+    ) -> None:
+        self.call, self._general = call, general
         self.output = output
         anything = bool(parameters) and parameters[-1] == "**"
         parameters = parameters[:-1] if anything else parameters
@@ -66,6 +70,14 @@ class Arguments:
         if isinstance(argument, Ref):
             return argument
         return self.number(name)
+
+    def sized(self, name: str) -> Ref | float | SizedNumber:
+        """A tensor or a number, which may depend on sizes."""
+        found = sized_in(self._general().get(name)) if self._general is not None and not self.is_ref(name) else None
+        return self.operand(name) if found is None else found
+
+    def is_ref(self, name: str) -> bool:
+        return isinstance(self._bound.get(name), Ref)
 
     def ref(self, name: str) -> Ref:
         """A tensor."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from mugraph.ir.calls import Argument, Call, Ref, TensorInfo, is_inplace, operands
 from mugraph.ir.dtypes import COMPARED, COMPUTED, ELEMENTS, NARROW, READ, itemsize
 from mugraph.ir.ops import Kind, Tf32
-from mugraph.ir.ranges import Product
+from mugraph.ir.ranges import Point, Product
+from mugraph.ir.sized_arguments import SizedNumber
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
@@ -23,6 +25,7 @@ from mugraph.ops.algebra.masks import Masks
 from mugraph.ops.algebra.nodes import Node, in_pieces
 from mugraph.ops.algebra.packed import cut, is_shifted
 from mugraph.ops.algebra.places import Places
+from mugraph.ops.algebra.powers import number_of_sizes
 from mugraph.ops.algebra.primitives import Primitives
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.shifted import shifted
@@ -66,6 +69,8 @@ class Builder(Primitives):
     entry_for: what is known of a call, by its target (registry.py)
     demands: value number -> the axes it was asked for -> the answer
     varying: of values whose sizes vary, what each dimension is a product of; values of which none does are left out
+    general: the calls with what depends on the sizes, by their outputs. point: the sizes here
+    counted: sizes that are computed with, and the axes along which they are counted
     """
 
     def __init__(
@@ -86,18 +91,23 @@ class Builder(Primitives):
         }
         self.masks, self.places, self.pieces = Masks(self), Places(self), Pieces(self)
         self.varying: Mapping[int, tuple[Product, ...]] = {}
+        self.general: Mapping[tuple[int, ...], Call] = {}
+        self.point: Point = {}
+        self.counted: dict[str, AtomDim] = {}
         self._parts: AtomDim | None = None
         self._mixed = any(info.dtype in NARROW for info in values.values())
 
-    def shape(self, operand: Argument) -> tuple[int, ...]:
+    def shape(self, operand: Argument | SizedNumber) -> tuple[int, ...]:
         """Of a tensor argument; () of a number."""
         return self.values[operand.value].shape if isinstance(operand, Ref) else ()
 
     def fresh(self, size: int, hint: str = "", weight: int = 1) -> AtomDim:
         return self.atoms.fresh(size, hint, weight)
 
-    def at(self, operand: Argument, dims: Sequence[AtomDim]) -> Node:
+    def at(self, operand: Argument | SizedNumber, dims: Sequence[AtomDim]) -> Node:
         """The operand at these axes, one entry for each of its dimensions. A number is a constant."""
+        if isinstance(operand, SizedNumber):
+            return number_of_sizes(self, operand)
         if isinstance(operand, (int, float)):
             return self.const(float(operand))
         if not isinstance(operand, Ref):
@@ -118,7 +128,7 @@ class Builder(Primitives):
         i = self.producers.get(value)
         return self._load(value, dims) if i is None else self._apply(i, value, dims)
 
-    def broadcast(self, operand: Argument, dims: Sequence[AtomDim]) -> Node:
+    def broadcast(self, operand: Argument | SizedNumber, dims: Sequence[AtomDim]) -> Node:
         """The operand at the axes of a result it is broadcast to (PyTorch's rule: aligned at the right)."""
         shape = self.shape(operand)
         return self.at(operand, self.trim(shape, dims))
@@ -148,11 +158,11 @@ class Builder(Primitives):
         if info.dtype not in READ:
             raise NotLowerable(f"an input of type {info.dtype} is outside the fragment")
         if not windows:
-            dims, windows = shifted(self.atoms, dims, self._inside(value))
+            dims, windows = shifted(self.atoms, dims, self.inside(value))
         raw = info.dtype if info.dtype in COMPARED else ""
         return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows, raw=raw))
 
-    def _inside(self, value: int) -> list[int]:
+    def inside(self, value: int) -> list[int]:
         """Dimensions whose sizes vary and around which others lie, whose strides a part of such a dimension would leave
         gaps in. Without others around it a part is a view like any other."""
         strides = [
@@ -193,7 +203,9 @@ class Builder(Primitives):
             raise NotLowerable(f"{call.target} writes to a value made outside the piece")
         outer = self._f32, self._tf32, self._call
         self._f32, self._tf32, self._call = self._mixed and info.dtype == "f32", entry.tf32 if call.tf32 else "", i
-        node = entry.rule(self, Arguments(call, entry.parameters, value), dims)
+        general = self.general.get(call.outputs)
+        of_sizes = None if general is None else partial(Arguments, general, entry.parameters, value)
+        node = entry.rule(self, Arguments(call, entry.parameters, value, of_sizes), dims)
         self._f32, self._tf32, self._call = outer
         if (is_small or is_whole) and is_shifted(node):  # an operator of its own is what takes a field of it
             return cut(node, 8 * itemsize(info.dtype))

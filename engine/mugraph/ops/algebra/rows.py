@@ -17,6 +17,7 @@ from mugraph.ir.calls import Ref
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.building import Building
 from mugraph.ops.algebra.concat import MOST
+from mugraph.ops.algebra.counts import Count
 from mugraph.ops.algebra.nodes import Node
 
 
@@ -33,8 +34,8 @@ class Rows:
         b = self.builder
         return reduce(b.add, (b.sum(of(piece), self.over) for piece in self.pieces))
 
-    def mean(self, count: int, of: Callable[[Node], Node]) -> Node:
-        return self.builder.mul(self.builder.const(1.0 / count), self.sum(of))
+    def mean(self, count: Count, of: Callable[[Node], Node]) -> Node:
+        return count.share(self.builder, self.sum(of))
 
 
 def rows(b: Building, operand: Ref, dims: AtomDims, over: AtomDim) -> Rows:

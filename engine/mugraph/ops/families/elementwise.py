@@ -11,13 +11,14 @@ from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder, Rule
 from mugraph.ops.algebra.complexes import is_complex, product
 from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.powers import power
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import canonical, lowers
 from mugraph.ops.functions.unary import UNARY
 
 
 def _pair(b: Builder, args: Arguments, dims: AtomDims) -> tuple[Node, Node]:
-    return b.broadcast(args.operand("input"), dims), b.broadcast(args.operand("other"), dims)
+    return b.broadcast(args.sized("input"), dims), b.broadcast(args.sized("other"), dims)
 
 
 @lowers(
@@ -79,24 +80,6 @@ def neg(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 @lowers("torch.positive", "Tensor.positive", "Tensor.__pos__")
 def positive(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.at(args.ref("input"), dims)
-
-
-def power(b: Builder, x: Node, exponent: float) -> Node:
-    """x to a power that products, quotients and square roots express."""
-    if exponent < 0.0:
-        return b.div(b.const(1.0), power(b, x, -exponent))
-    if exponent == 0.0:
-        return b.const(1.0)
-    if exponent % 1.0 == 0.5 and exponent < 4.0:
-        root = b.sqrt(x)
-        return root if exponent == 0.5 else b.mul(power(b, x, exponent - 0.5), root)
-    if exponent % 1.0 or exponent > 8.0:
-        raise NotLowerable(f"the power {exponent} is outside the fragment")
-    half = power(b, x, exponent // 2) if exponent > 1.0 else x
-    if exponent == 1.0:
-        return x
-    square = b.mul(half, half)
-    return b.mul(square, x) if exponent % 2 else square
 
 
 def _raised(b: Builder, base: float, x: Node) -> Node:
@@ -165,7 +148,7 @@ def addcdiv(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 def lerp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """input + weight * (end - input)."""
     x, end = b.broadcast(args.ref("input"), dims), b.broadcast(args.ref("end"), dims)
-    return b.add(x, b.mul(b.broadcast(args.operand("weight"), dims), b.sub(end, x)))
+    return b.add(x, b.mul(b.broadcast(args.sized("weight"), dims), b.sub(end, x)))
 
 
 @lowers(

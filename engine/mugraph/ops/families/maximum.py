@@ -65,20 +65,20 @@ def clamp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """Not below `min`, then not above `max`: numbers or tensors."""
     x = b.broadcast(args.ref("input"), dims)
     if args.has("min"):
-        x = b.maximum(x, b.broadcast(args.operand("min"), dims))
+        x = b.maximum(x, b.broadcast(args.sized("min"), dims))
     if args.has("max"):
-        x = b.minimum(x, b.broadcast(args.operand("max"), dims))
+        x = b.minimum(x, b.broadcast(args.sized("max"), dims))
     return x
 
 
 @lowers("torch.clamp_min", "Tensor.clamp_min", "Tensor.clamp_min_", parameters="input min")
 def clamp_min(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    return b.maximum(b.broadcast(args.ref("input"), dims), b.broadcast(args.operand("min"), dims))
+    return b.maximum(b.broadcast(args.ref("input"), dims), b.broadcast(args.sized("min"), dims))
 
 
 @lowers("torch.clamp_max", "Tensor.clamp_max", "Tensor.clamp_max_", parameters="input max")
 def clamp_max(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    return b.minimum(b.broadcast(args.ref("input"), dims), b.broadcast(args.operand("max"), dims))
+    return b.minimum(b.broadcast(args.ref("input"), dims), b.broadcast(args.sized("max"), dims))
 
 
 def _between(b: Builder, x: Node, low: float, high: float) -> Node:

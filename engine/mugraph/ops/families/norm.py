@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from mugraph.ir.calls import Ref
 from mugraph.ops.algebra.arguments import Arguments, rounded
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.counts import Count, count_along
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
@@ -23,12 +22,17 @@ def _affine(b: Builder, y: Node, weight: Ref | None, bias: Ref | None, dims: Ato
     return y if bias is None else b.add(y, b.at(bias, dims))
 
 
-def _standardized(b: Builder, args: Arguments, dims: AtomDims, over: AtomDim, count: int) -> Node:
+def _standardized(b: Builder, args: Arguments, dims: AtomDims, over: AtomDim, count: Count) -> Node:
     """(x - mean) / sqrt(variance + eps) along the atoms."""
     x, own = b.at(args.ref("input"), dims), rows(b, args.ref("input"), dims, over)
     mean = own.mean(count, lambda part: part)
     spread = own.mean(count, lambda part: _squared(b, b.sub(part, mean)))
     return b.div(b.sub(x, mean), b.sqrt(b.add(spread, b.const(args.number("eps", 1e-5)))))
+
+
+def _last(b: Builder, x: Ref, inner: AtomDims) -> Count:
+    """Elements along the last dimensions of x."""
+    return count_along(b, x, enumerate(inner, len(b.shape(x)) - len(inner)))
 
 
 def _squared(b: Builder, x: Node) -> Node:
@@ -41,8 +45,8 @@ def rms_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     shape = args.integers("normalized_shape") or ()
     inner = dims[len(dims) - len(shape) :]
     over = tuple(atom for dim in inner for atom in dim)
-    eps = args.number("eps", _EPSILON)
-    mean_square = rows(b, x, dims, over).mean(prod(shape), lambda part: _squared(b, part))
+    eps, count = args.number("eps", _EPSILON), _last(b, x, inner)
+    mean_square = rows(b, x, dims, over).mean(count, lambda part: _squared(b, part))
     return _affine(
         b, b.div(b.at(x, dims), b.sqrt(b.add(mean_square, b.const(eps)))), args.optional("weight"), None, inner
     )
@@ -53,7 +57,7 @@ def layer_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     shape = args.integers("normalized_shape") or ()
     inner = dims[len(dims) - len(shape) :]
     over = tuple(atom for dim in inner for atom in dim)
-    y = _standardized(b, args, dims, over, prod(shape))
+    y = _standardized(b, args, dims, over, _last(b, args.ref("input"), inner))
     return _affine(b, y, args.optional("weight"), args.optional("bias"), inner)
 
 
@@ -72,10 +76,10 @@ def batch_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 @lowers("torch.nn.functional.group_norm", "torch.group_norm", parameters="input num_groups weight bias eps cudnn")
 def group_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """Statistics over a group of channels and all positions; input [n, c, ...]."""
-    shape, groups = b.shape(args.ref("input")), args.integer("num_groups")
-    _, members = b.atoms.regroup(dims[1], (groups, shape[1] // groups))
+    x, groups = args.ref("input"), args.integer("num_groups")
+    _, members = b.atoms.regroup(dims[1], (groups, b.shape(x)[1] // groups))
     over = (*members, *(atom for dim in dims[2:] for atom in dim))
-    y = _standardized(b, args, dims, over, prod(shape[1:]) // groups)
+    y = _standardized(b, args, dims, over, count_along(b, x, enumerate((members, *dims[2:]), 1)))
     return _affine(b, y, args.optional("weight"), args.optional("bias"), (dims[1],))
 
 
@@ -89,8 +93,7 @@ def instance_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if args.has("running_mean"):
         raise NotLowerable("instance norm in training writes its statistics")
     over = tuple(atom for dim in dims[2:] for atom in dim)
-    count = prod(b.shape(args.ref("input"))[2:])
-    y = _standardized(b, args, dims, over, count)
+    y = _standardized(b, args, dims, over, _last(b, args.ref("input"), dims[2:]))
     return _affine(b, y, args.optional("weight"), args.optional("bias"), (dims[1],))
 
 

@@ -14,6 +14,7 @@ from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.counts import Count, count_along
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import canonical, lowers
@@ -77,7 +78,7 @@ def avg_pool(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if any(args.integers("padding") or ()) and not args.flag("count_include_pad", True):
         raise NotLowerable("a mean that leaves out the places beyond its tensor is outside the fragment")
     x, over, kernel = _windows(b, args, dims, edge=False)
-    return average(b, x, over, args.integer("divisor_override", prod(kernel)))
+    return average(b, x, over, Count(args.integer("divisor_override", prod(kernel))))
 
 
 @lowers(
@@ -92,22 +93,21 @@ def max_pool(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.amax(x, over)
 
 
-def _parts(b: Builder, args: Arguments, dims: AtomDims) -> tuple[Node, AtomDim, int]:
+def _parts(b: Builder, args: Arguments, dims: AtomDims) -> tuple[Node, AtomDim, Count]:
     """The operand in as many equal parts as there are results, the atoms of a part, and how many elements it has."""
     x, rank = args.ref("input"), _rank(args)
     outer, places = dims[:-rank], dims[-rank:]
     read: list[AtomDim] = []
-    over: list[int] = []
-    count = 1
+    taps: list[AtomDim] = []
     for place, extent in zip(places, b.shape(x)[-rank:], strict=True):
         size, left = divmod(extent, b.atoms.elements(b.atoms.resolve(place)))
         if left:
             raise NotLowerable("adaptive pooling whose windows differ in size is outside the fragment")
         tap = b.fresh(size, "rst"[len(read)], 3)
         read.append((*place, *tap))
-        over += tap
-        count *= size
-    return b.at(x, (*outer, *read)), tuple(over), count
+        taps.append(tap)
+    over = tuple(atom for tap in taps for atom in tap)
+    return b.at(x, (*outer, *read)), over, count_along(b, x, enumerate(taps, len(outer)))
 
 
 @lowers(

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.counts import Count, count_along
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import canonical, lowers
 
 
-def reduced(b: Builder, args: Arguments, dims: AtomDims, over: Sequence[int] | None) -> tuple[Node, AtomDim, int]:
+def reduced(b: Builder, args: Arguments, dims: AtomDims, over: Sequence[int] | None) -> tuple[Node, AtomDim, Count]:
     """The operand before the reduction, the atoms it is reduced over, and how many elements those are.
 
     over: dimensions of the operand; None or () for all of them.
@@ -23,9 +24,7 @@ def reduced(b: Builder, args: Arguments, dims: AtomDims, over: Sequence[int] | N
     left = iter([dim for i, dim in enumerate(dims) if i not in gone] if args.flag("keepdim") else dims)
     inner = [b.fresh(size, "k") if i in gone else next(left) for i, size in enumerate(shape)]
     atoms = tuple(atom for i in sorted(gone) for atom in inner[i])
-    count = 1
-    for i in gone:
-        count *= shape[i]
+    count = count_along(b, x, ((i, inner[i]) for i in sorted(gone)))
     return b.at(x, inner), atoms, count
 
 
@@ -37,43 +36,16 @@ def sum_(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 
 @lowers("torch.mean", "Tensor.mean", parameters="input dim|axis keepdim dtype")
 def mean(b: Builder, args: Arguments, dims: AtomDims) -> Node:
-    x, over, count = reduced(b, args, dims, args.integers("dim"))
-    return average(b, x, over, count, varying(b, args, args.integers("dim"), over))
+    return average(b, *reduced(b, args, dims, args.integers("dim")))
 
 
-def varying(b: Builder, args: Arguments, over: Sequence[int] | None, atoms: AtomDim) -> AtomDim:
-    """Of the atoms that an operand is reduced over, those of dimensions whose sizes vary. over: as of `reduced`"""
-    x = args.ref("input")
-    shape = b.shape(x)
-    of = b.varying.get(x.value, ())
-    gone = sorted({dim % len(shape) for dim in over}) if over and shape else range(len(shape))
-    sizes = [(shape[dim], bool(of) and bool(of[dim])) for dim in gone]
-    found: list[int] = []
-    left = list(atoms)
-    for size, varies in sizes:
-        if size == 1:
-            continue
-        atom = left.pop(0)
-        found += [atom] if varies else []
-    return tuple(found)
+def average(b: Builder, x: Node, over: AtomDim, count: Count) -> Node:
+    return count.share(b, b.sum(x, over))
 
 
-def average(b: Builder, x: Node, over: AtomDim, count: int, counted: AtomDim = ()) -> Node:
-    """counted: atoms whose sizes vary: no number says at all sizes how many places they have, so that ones along them
-    are summed"""
-    for atom in counted:
-        count //= b.atoms.size[atom]
-    total = b.mul(b.const(1.0 / count), b.sum(x, over))
-    for atom in counted:
-        total = b.div(total, b.sum(b.mask((atom,), (), 0, "first"), (atom,)))
-    return total
-
-
-def variance(b: Builder, x: Node, over: AtomDim, count: int, correction: float) -> Node:
+def variance(b: Builder, x: Node, over: AtomDim, count: Count, correction: float) -> Node:
     centred = b.sub(x, average(b, x, over, count))
-    if count <= correction:
-        raise NotLowerable("a variance of too few elements")
-    return b.mul(b.const(1.0 / (count - correction)), b.sum(b.mul(centred, centred), over))
+    return count.share(b, b.sum(b.mul(centred, centred), over), correction)
 
 
 @lowers("torch.var", "Tensor.var", parameters="input dim unbiased keepdim correction")

@@ -18,6 +18,7 @@ from mugraph.ops.algebra.nodes import HIDDEN, Node
 from mugraph.ops.algebra.packed import BYTES, is_shifted
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
 from mugraph.ops.algebra.shifts import idle_shifts
+from mugraph.ops.finishing.counted_axes import settle_counts
 from mugraph.ops.finishing.flat_axes import with_flat_axes
 from mugraph.ops.finishing.halves import halves
 from mugraph.ops.finishing.joined_axes import JoinedAxes
@@ -66,6 +67,7 @@ def finish(
         raise NotLowerable("an output of packed integers is outside the fragment")
     unify(builder, [(output.dims, output.node) for output in outputs])
     nodes = reachable(builder, [output.node for output in outputs])
+    settle_counts(builder, nodes)
     joined = JoinedAxes(builder, nodes, [output.dims for output in outputs])
     shared = SharedGraph(joined)
     place: dict[Node, int] = {}
@@ -164,7 +166,11 @@ def _named(
         if op.kind is Kind.LOAD and (op.fn == BYTES or any(x in sections for dim in op.dims for x in dim)):
             info = builder.values[op.source]
             made = part_view_of if info.dtype == COMPLEX else bytes_view_of if op.fn == BYTES else view_of
-            parts[i] = made(op.source, info, op.dims, sections, joined.sizes, {w.dim for w in op.windows})
+            windowed = {window.dim for window in op.windows}
+            view, dims = made(op.source, info, op.dims, sections, joined.sizes, windowed)
+            inside = [dim for dim in builder.inside(op.source) if dim not in windowed]
+            loose = any(x in sections for dim in inside for x in op.dims[dim]) and not view.part
+            parts[i] = replace(view, copied=loose), dims
     through = halves([(i, view, dims) for i, (view, dims) in parts.items()])
     for i in live:
         op = flat[i]
@@ -176,7 +182,7 @@ def _named(
             elif i in parts:
                 view, dims = parts[i]
                 windows = tuple(replace(window, dim=view.whole[window.dim]) for window in windows)
-                info = view.info
+                info = view.read
             title[i] = names.take(identifier(source) if view is None else f"{identifier(source)}_part")
             source = source if view is None else source + view.text
             inputs[title[i]] = op.source

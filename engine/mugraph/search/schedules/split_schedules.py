@@ -132,12 +132,18 @@ def _promising(
     return pairs
 
 
+def _has_its_axes(block: BlockGraph) -> bool:
+    """Does some tensor of the kernel run along each axis that its operators do? What counts an axis, as a mean along
+    one whose size varies does, may be left in a kernel that reads nothing along it."""
+    return all(block.sizes.keys() >= {*op.axes, *op.over} for op in block.ops)
+
+
 def _looked(
     pairs: list[tuple[AnyCut, int]], target: Target, limits: ScheduleLimits, over: Callable[[], bool]
 ) -> list[tuple[float, AnyCut, BlockGraph, BlockGraph]]:
     """Cuts into so many parts, each with and without a loop over its part, that fit on the device: a coarse estimate of
     both kernels, and the kernels."""
-    made = [(cut, *kernels) for cut, count in pairs for kernels in cut.pairs(count)]
+    made = [(cut, *kernels) for cut, count in pairs for kernels in cut.pairs(count) if all(map(_has_its_axes, kernels))]
     every = {id(block): block for _, *both in made for block in both}
     us = {id(block): estimate for estimate, block in looks(every.values(), target, limits, over)}
     return [

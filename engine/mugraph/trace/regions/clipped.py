@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mugraph.ir.calls import TensorInfo, operands
-from mugraph.ir.ranges import DynamicSize, Point, Product, SizeRange, largest_point, with_sizes
+from mugraph.ir.ranges import DynamicSize, Point, Product, SizeRange, largest_point
 from mugraph.ir.region import Region
+from mugraph.ir.sized_arguments import with_sizes
 from mugraph.trace.regions.growing_masks import resized_mask
 
 _LEAST_SIZES = 2

@@ -20,10 +20,10 @@ from mugraph.ir.ranges import (
     Take,
     largest_point,
     leading,
-    multiple,
     product_of,
 )
 from mugraph.ir.region import Argument, Call, Named, Region, TensorInfo
+from mugraph.ir.sized_arguments import multiple, sized, sized_of
 from mugraph.trace.regions.clipped import clipped
 from mugraph.trace.regions.growing_masks import with_corners
 from mugraph.trace.regions.size_words import listed, other_calls, other_values, said, same_kind
@@ -249,6 +249,10 @@ def _argument(call: Call, seen: Sequence[Argument], points: Sequence[Point]) -> 
     if all(type(one) is int for one in seen):
         numbers = [one for one in seen if isinstance(one, int)]
         return multiple(_product(numbers, points, f"{said(call)} is given"))
+    if all(type(one) in (int, float) for one in seen):
+        number = sized_of([float(one) for one in seen if isinstance(one, int | float)], points)
+        if number is not None:
+            return sized(number)
     tuples = [one for one in seen if isinstance(one, tuple)]
     if len(tuples) == len(seen) and len({len(one) for one in tuples}) == 1:
         return tuple(_argument(call, items, points) for items in zip(*tuples, strict=True))

@@ -26,12 +26,16 @@ from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Entry
+from mugraph.trace.run.numbers_seen import NumbersSeen
 from mugraph.trace.run.parts import Parts
 from mugraph.trace.run.places import Places
+from mugraph.trace.run.square_roots import symbolic_roots
 from mugraph.trace.run.values import DTYPE_NAMES
 from mugraph.trace.run.without_numbers import WithoutNumbers
 from mugraph.trace.syntax.shapes import Expression, Spec, TensorSpec
 
+_EACH = 16
+"""Every so many of these sizes, numbers that are computed from them are looked at."""
 MOST = 4096
 """Sizes of a range at which guards are looked at; of a longer one, evenly many."""
 
@@ -71,13 +75,21 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
         with torch.no_grad(), OneDevice(), constants:
             ready = builder.ready(entry)
             numbers = cache(lambda: [_values(products, point) for point in _points(entry.sizes)])
-            with builder.within(), as_recorded(ready.around), enable_python_dispatcher(), Parts(numbers):
+            seen = NumbersSeen()
+            with (
+                builder.within(), as_recorded(ready.around), enable_python_dispatcher(), symbolic_roots(),
+                Parts(numbers), seen,
+            ):  # fmt: skip
                 ready.function(*ready.args, **ready.kwargs)
     except Exception as error:
         line = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         frames = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == path]
         where = f", line {frames[-1]}" if frames else ""
         return f"PyTorch cannot follow the code without knowing the size ({line[:120]}{where})"
+    if strange := seen.other_numbers(
+        [largest_point(entry.sizes), *(point for point, _ in others)], products, [*_points(entry.sizes)][::_EACH]
+    ):
+        return strange
     guards = cast("Sequence[Any]", shapes.guards)
     for point in _points(entry.sizes):
         values = _values(products, point)

@@ -127,6 +127,7 @@ class Claims:
         own = one.index[axis.axis]
         written = [store.index[axis.axis] for store in stores if axis.axis in store.index]
         if own + axis.pad in written:
+            self._unhidden(one, [store for store in stores if store.index.get(axis.axis) == own + axis.pad])
             self.proved += 1
             return
         name = f"{one.access.memory.name} along {axis.axis}"
@@ -140,6 +141,20 @@ class Claims:
                 raise
             # Where a block's loop begins, as that over a window does, is given: the sum is that of the block.
             self._summed(one, axis, own, self.atoms.varying(own.atoms - begun), name)
+
+    def _unhidden(self, one: Placed, stores: Sequence[Placed]) -> None:
+        """Of what a lane reads for the element that it writes, does its mask hide nothing that the tensor has?"""
+        inside = [
+            part
+            for axis in one.axes
+            for part in (at_most(ZERO, one.index[axis.axis]), less(one.index[axis.axis], axis.extent))
+        ]
+        for store in stores:
+            known = [*store.holds, *inside]
+            left = [part for part in one.holds if part not in known and part not in self._triangles]
+            if left:
+                reason = f"not every element of {one.access.memory.name} that is written for"
+                self._prove([*known, *self._facts(one), *self._facts(store)], every(left), one, "order", reason)
 
     def _summed(self, one: Placed, axis: Along, own: Poly, varying: Collection[str], name: str) -> None:
         """Every element once. varying: numbers that the index is made of, of which those vary that are no sizes"""
