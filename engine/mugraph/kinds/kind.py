@@ -216,6 +216,7 @@ class Kind(metaclass=_Kinds):
         self.meaning: Meaning = meaning if opaque is None else self._of_opaque
         self.opaque, self.fields = opaque, frozenset(fields)
         self.hides = opaque is not None and opaque.hides
+        self.jumps, self.stored = opaque is not None and opaque.jumps, "" if opaque is None else opaque.stored
         self.commutes, self.chooses, self.accumulator = commutes, chooses, accumulator
         self.scaled_by, self.shifted_by = tuple(scaled_by), tuple(shifted_by)
         self.neutral, self.absorbing = neutral, absorbing
