@@ -13,7 +13,7 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.ir.dtypes import COMPUTED, NARROW, READ, STORED
+from mugraph.ir.dtypes import NARROW, READ, STORED, WRITTEN
 from mugraph.ir.program import TensorProgram
 from mugraph.ops.functions.by_erf import BY_ERF
 from mugraph.ops.functions.by_sign import BY_SIGN, MAX, taken_by_sign
@@ -91,6 +91,9 @@ class Surveyed:
         self.outputs = dict(zip(outputs, found, strict=True))
         for name, tensor in self.outputs.items():
             self._check_output(name, tensor)
+        results = {tensor.memory for tensor in self.outputs.values()}
+        for memory in world.whole - results:  # of a result the program says that its numbers are whole
+            raise Unreadable(f"numbers that may not be whole are stored to {memory.name}")
         self.without = self._without_kernels()
         for tensor in given:
             if tensor.memory.layers:
@@ -136,7 +139,7 @@ class Surveyed:
         shape, _ = self._layout(name)
         if not isinstance(result, HostTensor):
             raise Wrong("type", f"{name}, which the launcher returns, is no tensor")
-        kind = COMPUTED[tensor.dtype].torch
+        kind = WRITTEN[tensor.dtype].torch
         if result.shape != shape or result.memory.kind != kind:
             raise Wrong("type", f"{name} has shape {list(result.shape)} and type {result.memory.kind}")
         if not same_places(shape, result.strides, dense(shape)) or result.offset or result.memory.source is not None:

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.ir.dtypes import COMPARED, STORED
+from mugraph.ir.dtypes import COMPARED, ELEMENTS, STORED
+from mugraph.kinds import Kind as KindOfOperator
 from mugraph.triton_text.ints import REACH, Bools, Ints, Shape, every, number, times, total, truth
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.reals import Real, Reals
@@ -24,9 +25,19 @@ from mugraph.verification.field import FieldValue, P, Q
 
 _WIDTHS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (1, 8, 16, 32, 64)}
 FLOATS = ("float64", "float32", "bfloat16", "float16", "float8e4nv", "float8e5", "float8e4b8", "float8e5b16", "tf32")
-RAW = frozenset(one.torch for one in (*STORED.values(), *COMPARED.values()))
-"""Of numbers as they are read, by PyTorch's names: nothing is computed with one before it has a type of `FLOATS`, which
-makes of it the same number. What Triton computes in these types wraps around, or is rounded."""
+_STORED_NAMES: Mapping[str, str] = {
+    word: name for name, one in STORED.items() for word in (one.torch, one.triton.removeprefix("tl."))
+}
+RAW = frozenset(_STORED_NAMES) - {"int1"} | frozenset(one.torch for one in COMPARED.values())
+"""Of numbers as they are read or written, by PyTorch's names and Triton's: nothing is computed with one before it has
+another type of `FLOATS`, which makes of it the same number. What Triton computes in these types wraps around, or is
+rounded."""
+CODES: Mapping[str, KindOfOperator] = {
+    word: kind for kind in KindOfOperator for word, name in _STORED_NAMES.items() if kind.stored == name
+}
+"""By the names of a type of floating-point numbers of eight bits: what rounds to it."""
+WHOLE_BYTES = frozenset(word for word, name in _STORED_NAMES.items() if STORED[name].is_whole and name != "bool")
+_NOT_READ = frozenset(("float8e4b8", "float8e5b16"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +362,10 @@ class Arithmetic:
         tile = self.tile(value)
         if kind in FLOATS:
             if isinstance(tile, Floats):
+                if kind in CODES and _STORED_NAMES.get(tile.kind) != _STORED_NAMES[kind]:
+                    return self._code(tile, kind)
+                if kind in _NOT_READ:
+                    raise Unreadable(f"a conversion to {kind} is not read")
                 return Floats(tile.shape, kind, tile.real, tile.known)
             return self.floats(tile, kind)
         if kind == "int1":
@@ -361,6 +376,16 @@ class Arithmetic:
             raise Unreadable("a floating-point number is converted to an integer")
         return self.ints(self.held(tile) if isinstance(tile, Ints) and kind != tile.kind else tile, kind)
 
+    def _code(self, tile: Floats, kind: str) -> Floats:
+        """As GPUs convert to eight bits: what is larger than the largest number becomes that one."""
+        rounds = CODES[kind]
+        if self.reals is None or tile.real is None:
+            return Floats(tile.shape, kind, None)
+        most, reals, rank = ELEMENTS[rounds.stored].largest, self.reals, tile.real.p.ndim - 1
+        clamped = reals.maximum(tile.real, reals.constant(-most, rank), propagate=True)
+        clamped = reals.minimum(clamped, reals.constant(most, rank), propagate=True)
+        return Floats(tile.shape, kind, reals.opaque(rounds, clamped))
+
     def to_tf32(self, tile: Floats) -> Floats:
         """Over the fields it is the number."""
         if not self._takes_tf32:
@@ -368,7 +393,13 @@ class Arithmetic:
         return tile
 
     def stored(self, value: Any, kind: str) -> Floats:
-        """What memory of this type holds then."""
+        """What memory of this type holds then. A whole number of eight bits is what it is: that it is whole, and in
+        range, the program says to which it is compared (surveyed.py)."""
+        tile = self.tile(value)
+        if kind in CODES and isinstance(tile, Floats):
+            found = self.cast(tile, triton_name(CODES[kind].stored))
+            assert isinstance(found, Floats)
+            return Floats(found.shape, kind, found.real, found.known)
         return self.floats(value, kind)
 
     def chosen(self, where: Bools, a: Any, b: Any) -> Tile:
@@ -399,6 +430,11 @@ class Arithmetic:
         known = is_known(first) and is_known(second) and is_known(mask)
         whole = (np.where(*map(self.whole, (mask, first, second))),) if known else ()
         return Ints(shape, whole, _wider(first, second))
+
+
+def triton_name(dtype: str) -> str:
+    """Of a type that kernels store numbers in."""
+    return ELEMENTS[dtype].triton.removeprefix("tl.")
 
 
 def refuse_raw(*tiles: Any) -> None:

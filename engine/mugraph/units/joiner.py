@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from mugraph.ir.calls import Call, TensorInfo, is_inplace, operands
-from mugraph.ir.dtypes import INTEGERS, is_computed
+from mugraph.ir.dtypes import INTEGERS, is_written
 from mugraph.ir.memory_order import is_dense
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
@@ -138,7 +138,7 @@ class Joiner:
         read = operands(call)
         return (
             len(read) == 1
-            and is_computed(out.dtype)
+            and is_written(out.dtype)
             and self._region.values[read[0]].dtype not in (out.dtype, *INTEGERS)
         )
 

@@ -38,6 +38,7 @@ class TileKind:
     triton: str = ""
     negated: str = ""
     inverted: str = ""
+    stored: str = ""
     constant: str = "offset"
 
 

@@ -40,7 +40,7 @@ def pointwise(out: Values, node: Node, region: Region) -> Value:
     else:
         raise Rejected(f"{node.name} has no text in Triton.")
     pads = result_pads(out, node, values)
-    return out.define(out.value_name(node), dims, pads, region, expr)
+    return out.define(out.value_name(node), dims, pads, region, expr, dtype=node.kind.stored or "f32")
 
 
 def spelled(kind: AnyKind, operands: Sequence[str | Ref]) -> Expr:

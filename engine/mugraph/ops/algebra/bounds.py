@@ -14,6 +14,7 @@ import numpy as np
 from mugraph.ir.calls import TensorInfo
 from mugraph.ir.dtypes import ELEMENTS, STORED
 from mugraph.ir.ops import Kind
+from mugraph.ir.whole import Whole
 from mugraph.ops.algebra.nodes import Node, factored
 from mugraph.ops.algebra.packed import BYTE, BYTES
 
@@ -75,31 +76,6 @@ class _Ends:
 
     def __getattr__(self, name: str) -> Callable[..., Ends]:
         return lambda *_: _ANYWHERE  # sums, of any number of terms
-
-
-class _Whole:
-    """As an arithmetic: are all numbers whole?"""
-
-    def constant(self, value: float) -> bool:
-        return value.is_integer()
-
-    def add(self, a: bool, b: bool) -> bool:
-        return a and b
-
-    mul = maximum = add
-
-    def amax(self, a: bool, over: object) -> bool:
-        return a
-
-    def unary(self, fn: str, a: bool) -> bool:
-        return a and fn in ("relu", "abs")
-
-    def opaque(self, kind: Kind, *operands: bool) -> bool:
-        assert kind.opaque is not None
-        return kind.opaque.is_truth or (kind.jumps and not kind.stored)
-
-    def __getattr__(self, name: str) -> Callable[..., bool]:
-        return lambda *_: False
 
 
 class Bounds:
@@ -164,7 +140,7 @@ class Bounds:
             return node.value.is_integer()
         if node.kind.is_leaf:
             return True
-        return bool(node.kind.meaning(_Whole(), [self.are_whole(one) for one in node.inputs], node.fn, node.over))
+        return bool(node.kind.meaning(Whole(), [self.are_whole(one) for one in node.inputs], node.fn, node.over))
 
     def _of_largest(self, node: Node) -> float | None:
         """How large `c * x / max(|x|)` is: c, and a little more where something is rounded."""

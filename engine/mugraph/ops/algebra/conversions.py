@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from functools import cache
 
-from mugraph.ir.dtypes import ELEMENTS
+from mugraph.ir.dtypes import ELEMENTS, FLOATS
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.bounds import Bounds
 from mugraph.ops.algebra.building import Operators
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.spans import SMALL
 
 CONVERTED = frozenset(kind.stored for kind in Kind if kind.stored)
 """Types that a computed number is rounded to by a kind."""
@@ -42,6 +43,11 @@ def converted(b: Operators, bounds: Bounds, x: Node, dtype: str) -> Node:
         minus, most = b.const(-1.0), b.const(largest)
         x = b.mul(minus, b.maximum(b.mul(minus, b.maximum(x, b.const(-largest))), b.mul(minus, most)))
     return b.opaque(kind, x)
+
+
+def is_rounded(before: str, after: str) -> bool:
+    """Does a conversion from one type to another take another number, not only in fewer digits?"""
+    return before != after and (after in CONVERTED or (after in SMALL and before in FLOATS))
 
 
 @cache

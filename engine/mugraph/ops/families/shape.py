@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from mugraph.ir.calls import Symbol
-from mugraph.ir.dtypes import FLOATS
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
-from mugraph.ops.algebra.conversions import CONVERTED, converted
+from mugraph.ops.algebra.conversions import converted, is_rounded
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
-from mugraph.ops.algebra.spans import SMALL
 
 
 def row_major(b: Builder, args: Arguments, dims: AtomDims) -> Node:
@@ -51,8 +49,7 @@ def same(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         raise NotLowerable("a copy between devices is outside the fragment")
     before, after = b.values[x.value].dtype, b.values[args.output].dtype
     found = b.at(x, dims)
-    is_rounded = after in CONVERTED or (after in SMALL and before in FLOATS)
-    return converted(b, b.bounds, found, after) if before != after and is_rounded else found
+    return converted(b, b.bounds, found, after) if is_rounded(before, after) else found
 
 
 def _transposed(b: Builder, args: Arguments, dims: AtomDims, order: list[int]) -> Node:
