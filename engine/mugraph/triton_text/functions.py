@@ -408,6 +408,7 @@ FUNCTIONS: Mapping[str, Function] = {
     **{f"mugraph.{kind.name}": _opaque(kind) for kind in Kinds if kind.opaque is not None},
     **{f"tl.{name}": _named_function(name) for name in ("sigmoid", "tanh", "erf", "sin", "cos", "floor", "ceil")},
     **{f"libdevice.{name}": _named_function(name) for name in ("tanh", "erf", "sin", "cos", "log1p", "floor", "ceil")},
+    **{f"libdevice.{name}": _opaque(Kinds.ROUND) for name in ("rint", "nearbyint")},
     "libdevice.exp": _unary(lambda of, x: _reals(of).exp(x)),
     "libdevice.rsqrt": _unary(_rsqrt),
     "libdevice.sqrt": _unary(lambda of, x: _reals(of).sqrt(x)),

@@ -27,8 +27,8 @@ from mugraph.triton_text.source import Function, Named, listed
 from mugraph.triton_text.tiles import (
     CODES,
     FLOATS,
+    MADE,
     RAW,
-    WHOLE_BYTES,
     Arithmetic,
     Floats,
     Kind,
@@ -364,7 +364,8 @@ class Run:
         offsets, where = self._access(moved, mask)
         memory = pointer.memory
         self.waiting.check_write(memory.name)
-        if memory.kind in WHOLE_BYTES and isinstance(tile, Floats) and tile.kind in ("float32", memory.kind):
+        made = MADE.get(memory.kind, "")
+        if made and isinstance(tile, Floats) and tile.kind in ("float32", memory.kind, made):
             self.launch.world.whole.add(memory)
         elif memory.kind not in (*FLOATS, *CODES):
             raise Unreadable(f"whole numbers are stored to {memory.name}")

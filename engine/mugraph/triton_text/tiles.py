@@ -28,7 +28,13 @@ FLOATS = ("float64", "float32", "bfloat16", "float16", "float8e4nv", "float8e5",
 _STORED_NAMES: Mapping[str, str] = {
     word: name for name, one in STORED.items() for word in (one.torch, one.triton.removeprefix("tl."))
 }
-RAW = frozenset(_STORED_NAMES) - {"int1"} | frozenset(one.torch for one in COMPARED.values())
+MADE: Mapping[str, str] = {
+    name: f"{name} of a number"
+    for name in (one.torch for one in STORED.values() if one.is_whole and one.torch != "bool")
+}
+"""Whole numbers of eight bits that a text makes of floating-point ones. They are taken to be the same numbers, which
+is so where they are whole: what is done with them is to be stored to a result, of which the program says that."""
+RAW = frozenset((*_STORED_NAMES, *MADE.values(), *(one.torch for one in COMPARED.values()))) - {"int1"}
 """Of numbers as they are read or written, by PyTorch's names and Triton's: nothing is computed with one before it has
 another type of `FLOATS`, which makes of it the same number. What Triton computes in these types wraps around, or is
 rounded."""
@@ -36,7 +42,6 @@ CODES: Mapping[str, KindOfOperator] = {
     word: kind for kind in KindOfOperator for word, name in _STORED_NAMES.items() if kind.stored == name
 }
 """By the names of a type of floating-point numbers of eight bits: what rounds to it."""
-WHOLE_BYTES = frozenset(word for word, name in _STORED_NAMES.items() if STORED[name].is_whole and name != "bool")
 _NOT_READ = frozenset(("float8e4b8", "float8e5b16"))
 
 
@@ -360,6 +365,9 @@ class Arithmetic:
 
     def cast(self, value: Any, kind: str) -> Tile:
         tile = self.tile(value)
+        kind = triton_name(CODES[kind].stored) if kind in CODES else kind
+        if isinstance(tile, Floats) and tile.kind in MADE.values() and MADE.get(kind) != tile.kind:
+            raise Unreadable("what was converted to whole numbers is computed with")
         if kind in FLOATS:
             if isinstance(tile, Floats):
                 if kind in CODES and _STORED_NAMES.get(tile.kind) != _STORED_NAMES[kind]:
@@ -372,6 +380,8 @@ class Arithmetic:
             return self.binary("!=", tile, 0.0) if isinstance(tile, Floats) else self.bools(tile)
         if isinstance(tile, Pointers):
             return tile
+        if isinstance(tile, Floats) and kind in MADE:
+            return Floats(tile.shape, MADE[kind], tile.real)
         if isinstance(tile, Floats):
             raise Unreadable("a floating-point number is converted to an integer")
         return self.ints(self.held(tile) if isinstance(tile, Ints) and kind != tile.kind else tile, kind)

@@ -162,6 +162,8 @@ def _take_libdevice(interpreter: Any) -> None:
         for name in ("tanh", "exp", "exp2", "expm1", "log", "log1p", "log2", "sqrt", "sin", "cos", "floor", "ceil")
     }
     functions |= {
+        "rint": np.rint,
+        "nearbyint": np.rint,
         "rsqrt": inverse_root,
         "erf": np.vectorize(math.erf, otypes=[np.float64]),
         "pow": np.power,
