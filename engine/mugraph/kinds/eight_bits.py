@@ -43,39 +43,41 @@ def _halfway(digits: int, largest: float) -> float:
     return float(np.nextafter(halfway, 0.0)) if largest / step % 2 else halfway
 
 
-def _kind(name: str, stored: str, triton: str, digits: int, least: int, largest: float, beyond: str) -> Kind:
-    return Kind(
-        name,
-        Role.ELEMENTWISE,
-        1,
-        opaque=Opaque(
-            _nearest(digits, least, largest, float(beyond)),
-            (),
-            reference=_reference(digits, least, _halfway(digits, largest), beyond),
-            jumps=True,
-            stored=stored,
-            has_nan_beyond=beyond == "nan",
-        ),
-        shown=f"{stored}({{0}})",
-        symbol=stored,
-        title="_codes",
-        stem="codes",
-        instructions=2,
-        test_cost=4.0,
-        triton=triton,
+def _rounding(stored: str, digits: int, least: int, largest: float, beyond: str) -> Opaque:
+    return Opaque(
+        _nearest(digits, least, largest, float(beyond)),
+        (),
+        reference=_reference(digits, least, _halfway(digits, largest), beyond),
+        jumps=True,
+        stored=stored,
+        has_nan_beyond=beyond == "nan",
     )
 
 
-E4M3 = _kind(
+E4M3 = Kind(
     "e4m3",
-    "f8e4m3",
-    'tl.cast(tl.where(tl.abs({0}) <= 464.0, {0}, float("nan")), tl.float8e4nv)',
-    digits=4,
-    least=-9,
-    largest=448.0,
-    beyond="nan",
+    Role.ELEMENTWISE,
+    1,
+    opaque=_rounding("f8e4m3", digits=4, least=-9, largest=448.0, beyond="nan"),
+    shown="e4m3({0})",
+    symbol="e4m3",
+    title="_codes",
+    stem="codes",
+    instructions=3,
+    test_cost=4.0,
+    triton='tl.cast(tl.where(tl.abs({0}) <= 464.0, {0}, float("nan")), tl.float8e4nv)',
 )
 
-E5M2 = _kind(
-    "e5m2", "f8e5m2", "tl.cast({0}, tl.float8e5)", digits=3, least=-16, largest=57344.0, beyond="inf"
+E5M2 = Kind(
+    "e5m2",
+    Role.ELEMENTWISE,
+    1,
+    opaque=_rounding("f8e5m2", digits=3, least=-16, largest=57344.0, beyond="inf"),
+    shown="e5m2({0})",
+    symbol="e5m2",
+    title="_codes",
+    stem="codes",
+    instructions=2,
+    test_cost=4.0,
+    triton="tl.cast({0}, tl.float8e5)",
 )

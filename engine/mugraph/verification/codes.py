@@ -55,11 +55,12 @@ class Codes:
         wrong = other & ~explained
         if bool(wrong.any()):
             at = [int(place) for place in wrong.nonzero()[0]] if wrong.dim() else []
-            ours, exact = float(self.result[tuple(at)]), float(self.exact[tuple(at)])
-            return f"is {ours:g} at {at} instead of {exact:g}, which rounding does not explain ({int(wrong.sum())} such)"
+            ours, exact = (float(one[tuple(at)]) for one in (self.result, self.exact))
+            such = f"{int(wrong.sum())} of {wrong.numel()} elements"
+            return f"is wrong: {ours:g} at {at} instead of {exact:g}; rounding does not explain {such}"
         allowed = _COUNTED * most + _FEW + _SHARE * other.numel()
         if count > allowed:
-            return f"is another number of its type at {count} elements, of which rounding explains {most:g}"
+            return f"is wrong by a step at {count} elements, of which rounding explains {most:g}"
         return None
 
     def _explained(self, other: Tensor, drawn: Callable[[int], Tensor]) -> tuple[Tensor, float]:

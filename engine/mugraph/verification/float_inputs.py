@@ -25,8 +25,8 @@ from mugraph.verification.across import Evaluation
 from mugraph.verification.compared import meant
 from mugraph.verification.evaluate import ancestors, arguments_of
 from mugraph.verification.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
-from mugraph.verification.float_ties import codes_of, of_ties
 from mugraph.verification.float_specials import SPECIALS, Special, put_specials
+from mugraph.verification.float_ties import codes_of, of_ties
 from mugraph.verification.pieces import LARGE, pieces
 from mugraph.verification.roundings import TORCH_TYPES, Eager
 from mugraph.verification.rows import reduced

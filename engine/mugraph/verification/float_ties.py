@@ -12,7 +12,7 @@ from math import ceil, log2, prod
 import torch
 from torch import Tensor
 
-from mugraph.ir.dtypes import COMPUTED, READ, DType, largest
+from mugraph.ir.dtypes import COMPUTED, READ, DType, is_written, largest
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor as Layout
 from mugraph.verification.rows import reduced
@@ -29,8 +29,8 @@ _SCALES = (1.0, 4.0, 0.25, 1.0)
 
 def codes_of(program: TensorProgram) -> DType | None:
     """The type of eight bits that it computes; None where it computes none."""
-    found = [tensor.dtype for tensor in program.outputs.values() if tensor.dtype not in COMPUTED]
-    return found[0] if found else None
+    found = (tensor.dtype for tensor in program.outputs.values())
+    return next((dtype for dtype in found if is_written(dtype) and dtype not in COMPUTED), None)
 
 
 def of_ties(program: TensorProgram, tensor: Layout, generator: torch.Generator) -> Tensor:

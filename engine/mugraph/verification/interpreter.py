@@ -92,7 +92,7 @@ def _take_float8(interpreter: Any) -> None:
         before, after = types.get(src.dtype.scalar), types.get(dst_type.scalar)
         if before is None or after is None or 1 not in (before.itemsize, after.itemsize):
             return convert(self, src, dst_type, rounding_mode)
-        raw = torch.from_numpy(np.array(src.data)).view(before).float()
+        raw = torch.as_tensor(np.array(src.data)).view(before).float()
         if after.itemsize == 1:
             largest = torch.finfo(after).max
             raw = raw.clamp(-largest, largest)

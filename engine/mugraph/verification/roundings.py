@@ -234,9 +234,8 @@ def precisions(program: TensorProgram) -> dict[str, DType | None]:
         parts = [inside[name] for name in op.inputs]
         normalised = op.kind is Kind.DIV and all(parts)
         inside[op.name] = "exp" in op.kind.primitives or (any(parts) and not normalised)
-        result[op.name] = (
-            None if inside[op.name] or op.kind.stored else "f32" if op.f32 or op.name in inner else natural[op.name] or "f32"
-        )
+        is_exact = inside[op.name] or bool(op.kind.stored)
+        result[op.name] = None if is_exact else "f32" if op.f32 or op.name in inner else natural[op.name] or "f32"
     return result
 
 

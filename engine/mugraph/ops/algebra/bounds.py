@@ -164,9 +164,9 @@ class Bounds:
                 found, way = self._largest(one, x)
                 if found is not None:
                     return times * found, (node, of, *way)
-        if of.kind.chooses and of.kind.reduces and of.inputs[0].fn == "abs":
-            if _is_in_row(x, of.inputs[0].inputs[0], frozenset(of.over)):
-                return times, (node, of)
+        is_largest = of.kind.chooses and of.kind.reduces and of.inputs[0].fn == "abs"
+        if is_largest and _is_in_row(x, of.inputs[0].inputs[0], frozenset(of.over)):
+            return times, (node, of)
         return None, ()
 
 
