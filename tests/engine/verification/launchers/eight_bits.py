@@ -1,4 +1,4 @@
-"""Results of eight bits: rows scaled by their largest number, fixed scales, zero points; in whole numbers and float8."""
+"""Results of eight bits: rows scaled by their largest number, fixed scales, zero points; whole numbers and float8."""
 
 from __future__ import annotations
 

@@ -71,8 +71,8 @@ def without_last(x, dim=-1, count=1):
 
 @dataclass(frozen=True)
 class Family:
-    """eager: the program. shapes: of its inputs. result: the output's type, where it is another one. right, wrong: names of kernels -> the body of a function of the inputs
-    (an expression, or lines of which the last one is)."""
+    """eager: the program. shapes: of its inputs. result: the output's type, where it is another one. right, wrong:
+    names of kernels -> the body of a function of the inputs (an expression, or lines of which the last one is)."""
 
     eager: Callable[..., torch.Tensor]
     shapes: Mapping[str, tuple[int, ...]]
