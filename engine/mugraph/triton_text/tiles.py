@@ -374,6 +374,8 @@ class Arithmetic:
                     return self._code(tile, kind)
                 if kind in _NOT_READ:
                     raise Unreadable(f"a conversion to {kind} is not read")
+                if tile.kind in CODES and self.reals is not None and tile.real is not None:
+                    self.reals.codes(_STORED_NAMES[tile.kind]).update(np.unique(tile.real.p).tolist())
                 return Floats(tile.shape, kind, tile.real, tile.known)
             return self.floats(tile, kind)
         if kind == "int1":
@@ -387,14 +389,16 @@ class Arithmetic:
         return self.ints(self.held(tile) if isinstance(tile, Ints) and kind != tile.kind else tile, kind)
 
     def _code(self, tile: Floats, kind: str) -> Floats:
-        """As GPUs convert to eight bits: what is larger than the largest number becomes that one."""
+        """As GPUs convert to eight bits: what is larger than the largest number becomes that one. What has been such a
+        number before stays what it is."""
         rounds = CODES[kind]
         if self.reals is None or tile.real is None:
             return Floats(tile.shape, kind, None)
         most, reals, rank = ELEMENTS[rounds.stored].largest, self.reals, tile.real.p.ndim - 1
         clamped = reals.maximum(tile.real, reals.constant(-most, rank), propagate=True)
         clamped = reals.minimum(clamped, reals.constant(most, rank), propagate=True)
-        return Floats(tile.shape, kind, reals.opaque(rounds, clamped))
+        known = np.isin(tile.real.p, [0, *reals.codes(rounds.stored)])
+        return Floats(tile.shape, kind, reals.chosen(known, tile.real, reals.opaque(rounds, clamped)))
 
     def to_tf32(self, tile: Floats) -> Floats:
         """Over the fields it is the number."""

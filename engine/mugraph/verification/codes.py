@@ -1,4 +1,4 @@
-"""Whether a kernel's results of eight bits are as right as the program allows: whole numbers, and those of float8 types.
+"""Whether a kernel's results of eight bits are as right as the program allows: whole numbers and float8 ones.
 
 Such a result is exact, or one step of its type off: there is no small error that a rounding explains. What is rounded
 is the value before, and where that lies next to the middle between two numbers of the type its error decides which of
