@@ -66,6 +66,7 @@ E4M3 = Kind(
     instructions=3,
     test_cost=4.0,
     triton='tl.cast(tl.where(tl.abs({0}) <= 464.0, {0}, float("nan")), tl.float8e4nv)',
+    inside="tl.cast({0}, tl.float8e4nv)",
 )
 
 E5M2 = Kind(

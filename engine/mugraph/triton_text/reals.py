@@ -67,6 +67,8 @@ class Reals:
         self.field = field
         self._constants: dict[tuple[float, int], Real] = {}
         self._codes: dict[str, set[int]] = {}
+        self.clamps, self.has_clamped = True, False
+        """Whether a conversion to a type of eight bits is known to clamp, as a GPU's does; and one was."""
 
     def codes(self, stored: str) -> set[int]:
         """Numbers, by their first residues, that are known to be those of a type of eight bits."""

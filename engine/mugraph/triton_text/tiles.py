@@ -395,8 +395,11 @@ class Arithmetic:
         if self.reals is None or tile.real is None:
             return Floats(tile.shape, kind, None)
         most, reals, rank = ELEMENTS[rounds.stored].largest, self.reals, tile.real.p.ndim - 1
-        clamped = reals.maximum(tile.real, reals.constant(-most, rank), propagate=True)
-        clamped = reals.minimum(clamped, reals.constant(most, rank), propagate=True)
+        clamped = tile.real
+        if reals.clamps:
+            reals.has_clamped = True
+            clamped = reals.maximum(clamped, reals.constant(-most, rank), propagate=True)
+            clamped = reals.minimum(clamped, reals.constant(most, rank), propagate=True)
         known = np.isin(tile.real.p, [0, *reals.codes(rounds.stored)])
         return Floats(tile.shape, kind, reals.chosen(known, tile.real, reals.opaque(rounds, clamped)))
 

@@ -15,6 +15,7 @@ from mugraph.ir.block import Schedule
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.ops.algebra import conversions
 from mugraph.ops.algebra.conversions import saturates
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.search.direct import as_block
@@ -205,7 +206,7 @@ TEXTS = {
     "at another place": ("rows_int8", "tl.abs(quotient) < 8388608.0", "tl.abs(quotient) < 8388608.5"),
     "not rounded": ("rows_int8", "(quotient + 8388608.0) - 8388608.0", "quotient"),
     "not clamped": ("rows_int8", "tl.minimum(larger_2, NEG_C_5, propagate_nan=tl.PropagateNan.ALL)", "larger_2"),
-    "NaN below the largest": ("rows_e4m3", "464.0", "256.0"),
+    "another end": ("rows_e4m3", "NEG_C_3,", "0.5 * NEG_C_3,"),
     "in another type": ("rows_e4m3", "tl.float8e4nv", "tl.float8e5"),
     "not truncated": ("truncated", "tl.floor(", "tl.ceil("),
     "half the scale": ("unbounded", "8.0 * x", "4.0 * x"),
@@ -218,9 +219,33 @@ def test_wrong_texts_are_rejected(name: str) -> None:
     assert not passes(lowered(of), old, new)
 
 
-def test_a_conversion_that_a_gpu_clamps_is_that_of_what_is_clamped() -> None:
-    """As people write it: the conversion alone, of what the program clamps; where it does not it is another function,
-    unless PyTorch clamps as well."""
-    for name, value in (("rows_e4m3", "larger_3_negated"), ("unbounded", "larger_2_negated")):
-        before = f'tl.where(tl.abs({value}) <= 464.0, {value}, float("nan"))'
-        assert passes(lowered(name), before, value)
+@pytest.mark.parametrize("name", ["rows_e4m3", "unbounded"])
+def test_a_clamp_bounds_what_a_gpu_would_clamp(name: str) -> None:
+    """The conversion alone is of what is clamped to the type's range; without the clamp it is another function."""
+    _, source = lowered(name)
+    if name == "unbounded" and not saturates():
+        assert "464.0" in source.jit
+        return
+    assert "tl.where(tl.abs(" not in source.jit
+    assert "tl.float8e4nv" in source.jit
+
+
+@pytest.mark.parametrize("saturating", [True, False])
+def test_beyond_the_largest_it_is_what_pytorch_makes_of_it(
+    saturating: bool, monkeypatch: pytest.MonkeyPatch, tester: FloatTester
+) -> None:
+    """Up to 2.12 it is NaN, which a GPU's conversion does not give."""
+    monkeypatch.setattr(conversions, "saturates", lambda: saturating)
+    program = program_of(unbounded)
+    block = as_block(program)
+    schedule = Schedule(tuple((axis, 8) for axis in block.outputs[0].axes))
+    source = lower_kernels([(block, schedule)], outputs=["out"], program=program)
+    assert passes((program, source))
+    result = tester.test_kernel(source, program)
+    assert result.passed, result.reason
+    assert ("464.0" in source.jit) != saturating
+    if not saturating:
+        code = "tl.cast(8.0 * x, tl.float8e4nv)"
+        first = source.jit.index("tl.cast(tl.where(")
+        before = source.jit[first : source.jit.index("tl.float8e4nv)", first) + len("tl.float8e4nv)")]
+        assert not passes((program, source), before, code)

@@ -39,6 +39,7 @@ class TileKind:
     negated: str = ""
     inverted: str = ""
     stored: str = ""
+    inside: str = ""
     constant: str = "offset"
 
 

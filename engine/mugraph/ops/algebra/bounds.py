@@ -20,13 +20,13 @@ from mugraph.ops.algebra.packed import BYTE, BYTES
 
 Ends = tuple[float, float]
 """The least and the largest number, both included; they may be infinite."""
-_ANYWHERE: Ends = (-inf, inf)
+ANYWHERE: Ends = (-inf, inf)
 _OF_FUNCTIONS: Mapping[str, Ends] = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "erf": (-1.0, 1.0)}
 _ROUNDINGS = {True: 2.0**-20, False: 2.0**-6}
 """By how much, relatively, a quotient and what it is made of may be rounded up: in float32 throughout, or not."""
 
 
-class _Ends:
+class EndsArithmetic:
     """As an arithmetic (kinds/kind.py)."""
 
     def constant(self, value: float) -> Ends:
@@ -41,7 +41,7 @@ class _Ends:
 
     def div(self, a: Ends, b: Ends) -> Ends:
         if b[0] <= 0.0 <= b[1]:
-            return _ANYWHERE
+            return ANYWHERE
         return self.mul(a, (1.0 / b[1], 1.0 / b[0]))
 
     def sqrt(self, a: Ends) -> Ends:
@@ -56,7 +56,7 @@ class _Ends:
         if fn == "abs":
             sizes = abs(a[0]), abs(a[1])
             return 0.0 if a[0] <= 0.0 <= a[1] else min(sizes), max(sizes)
-        return _OF_FUNCTIONS.get(fn, _ANYWHERE)
+        return _OF_FUNCTIONS.get(fn, ANYWHERE)
 
     def opaque(self, kind: Kind, *operands: Ends) -> Ends:
         assert kind.opaque is not None
@@ -66,16 +66,19 @@ class _Ends:
             low, high = (float(kind.opaque.numbers(np.float64(end))) if isfinite(end) else end for end in operands[0])
             most = ELEMENTS[kind.stored].largest if kind.stored else inf
             return (low, high) if -most <= low and high <= most else (-most, most)
-        return _ANYWHERE
+        return ANYWHERE
 
     def maximum(self, a: Ends, b: Ends) -> Ends:
         return max(a[0], b[0]), max(a[1], b[1])
+
+    def minimum(self, a: Ends, b: Ends) -> Ends:
+        return min(a[0], b[0]), min(a[1], b[1])
 
     def amax(self, a: Ends, over: object) -> Ends:
         return a
 
     def __getattr__(self, name: str) -> Callable[..., Ends]:
-        return lambda *_: _ANYWHERE  # sums, of any number of terms
+        return lambda *_: ANYWHERE  # sums, of any number of terms
 
 
 class Bounds:
@@ -93,7 +96,7 @@ class Bounds:
         known = self._ends.get(id(node))
         if known is None:
             low, high = self._ends_of(node)
-            known = self._ends[id(node)] = (low, high) if low == low and high == high else _ANYWHERE
+            known = self._ends[id(node)] = (low, high) if low == low and high == high else ANYWHERE
         return known
 
     def are_whole(self, node: Node) -> bool:
@@ -114,17 +117,17 @@ class Bounds:
             every = [self.ends(case) for case in node.cases]
             return min(low for low, _ in every), max(high for _, high in every)
         if node.keep is not None:
-            return _ANYWHERE
+            return ANYWHERE
         if node.kind is Kind.LOAD:
             one = ELEMENTS.get(BYTE if node.fn == BYTES else self._values[node.source].dtype)
             if one is None or one.torch not in _NARROW:
-                return _ANYWHERE
+                return ANYWHERE
             return -one.largest if one.least is None else one.least, one.largest
         if node.kind.is_number:
             return node.value, node.value
         if node.kind.is_leaf:
             return (0.0, 1.0) if node.reach is None else (-node.reach, node.reach)
-        found: Ends = node.kind.meaning(_Ends(), [self.ends(one) for one in node.inputs], node.fn, node.over)
+        found: Ends = node.kind.meaning(EndsArithmetic(), [self.ends(one) for one in node.inputs], node.fn, node.over)
         part = self._of_largest(node)
         return found if part is None else (max(found[0], -part), min(found[1], part))
 
