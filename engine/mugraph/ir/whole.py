@@ -16,7 +16,7 @@ class Whole:
     """Are all numbers whole?"""
 
     def constant(self, value: float) -> bool:
-        return value.is_integer()
+        return float(value).is_integer()
 
     def add(self, a: bool, b: bool) -> bool:
         return a and b
@@ -47,7 +47,7 @@ def whole_values(program: TensorProgram) -> frozenset[str]:
             dtype = program.tensor(op.tensor).dtype
             is_whole = READ[dtype].is_whole and dtype not in COMPARED
         elif op.kind.is_number:
-            is_whole = op.value.is_integer()
+            is_whole = float(op.value).is_integer()
         elif op.kind.is_leaf:
             is_whole = True
         else:

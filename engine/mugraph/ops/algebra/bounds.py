@@ -140,7 +140,7 @@ class Bounds:
             one = ELEMENTS.get(BYTE if node.fn == BYTES else self._values[node.source].dtype)
             return one is not None and one.is_whole
         if node.kind.is_number:
-            return node.value.is_integer()
+            return float(node.value).is_integer()
         if node.kind.is_leaf:
             return True
         return bool(node.kind.meaning(Whole(), [self.are_whole(one) for one in node.inputs], node.fn, node.over))
