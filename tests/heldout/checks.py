@@ -20,6 +20,8 @@ SLACK = 2.0
 """Roundings in its type that a kernel may add to the original's: PyTorch's attention on a CPU keeps more in float32."""
 SMALLEST = 1e-6
 """An error that is rounding in any order of float32 additions."""
+FEW = 0.002
+"""Of numbers of eight bits, a part that roundings before make others of."""
 
 
 def check_edit(path: Path, source: bytes, result: FileResult) -> None:
@@ -52,6 +54,7 @@ def check_kernels(path: Path, source: bytes, result: FileResult) -> None:
         assert ran["strides"], name
         allowed = max(3 * ran["eager"], SLACK * ran["rounding"], SMALLEST)
         assert ran["error"] <= allowed, f"{name}: {ran}"
+        assert ran["codes"] <= 3 * ran["eager_codes"] + FEW, f"{name}: {ran}"
         launched.update(ran["launches"])
     kernels = {f"launch_{kernel.name}" for plan in plans for kernel in plan.mugraph.kernels if kernel.name in sources}
     assert launched == kernels

@@ -90,9 +90,23 @@ def outcome(program: Any, inputs: list[torch.Tensor]) -> Results:
 
 
 def distance(results: Results, references: Results) -> float:
-    """The largest of all results."""
-    pairs = zip(results, references, strict=True)
-    return max(float((one.double() - other).norm() / other.norm()) for one, other in pairs)
+    """The largest of all results of types that PyTorch computes in."""
+    pairs = [(one, other) for one, other in zip(results, references, strict=True) if is_wide(one)]
+    return max((float((one.double() - other).norm() / other.norm()) for one, other in pairs), default=0.0)
+
+
+def other_codes(results: Results, references: Results) -> float:
+    """The largest part of a result of eight bits that is another number; 1 where a number is further than a step of
+    int8 away, or than one of a float8 type."""
+    worst = 0.0
+    for one, other in zip(results, references, strict=True):
+        if is_wide(one) or one.dtype is torch.bool:
+            continue
+        apart = (one.double() - other.double()).abs().nan_to_num(nan=torch.inf)
+        apart = torch.where(one.double().isnan() & other.double().isnan(), 0.0, apart)
+        step = 1.0 if not one.is_floating_point() else torch.finfo(one.dtype).eps * other.double().abs().clamp_min(0.02)
+        worst = max(worst, 1.0 if bool((apart > step).any()) else float((apart > 0).double().mean()))
+    return worst
 
 
 def compare(original: ModuleType, edited: ModuleType, kernels: ModuleType, name: str, shapes: Any) -> dict[str, Any]:
@@ -119,7 +133,9 @@ def compare(original: ModuleType, edited: ModuleType, kernels: ModuleType, name:
         "strides": all(strides(one) == strides(three) for one, _, three in every),
         "error": distance(with_kernels, reference),
         "eager": distance(eager, reference),
-        "rounding": max(torch.finfo(one.dtype).eps for one in eager),
+        "rounding": max((torch.finfo(one.dtype).eps for one in eager if is_wide(one)), default=0.0),
+        "codes": other_codes(with_kernels, reference),
+        "eager_codes": other_codes(eager, reference),
         "launches": launches,
     }
 

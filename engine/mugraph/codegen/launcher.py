@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mugraph.codegen.arguments import argument_lines
 from mugraph.codegen.dynamic import EARLY, launch_lines, part_lines, shape_text, size_lines
-from mugraph.ir.dtypes import COMPUTED
+from mugraph.ir.dtypes import WRITTEN
 from mugraph.ir.kernel import KernelSource, Rejected, UpTo
 from mugraph.ir.names import RESERVED, Scope
 from mugraph.ir.tensors import Tensor
@@ -110,7 +110,7 @@ def _body(
         found: list[str] = []
         for tensor in (*kernel.scratch, *kernel.outputs):
             size = shape_text(tensor, kernel.sizes, sizes)
-            place = f"{device}, dtype={COMPUTED[tensor.dtype].torch_text}"
+            place = f"{device}, dtype={WRITTEN[tensor.dtype].torch_text}"
             found.append(f"{called[tensor.name]} = torch.empty({size}, {place})")
         if kernel.counters:
             made = f"torch.zeros(({kernel.counters},), {device}, dtype=torch.int32)"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeGuard
 
 DType = Literal["f16", "bf16", "f32", "bool", "i8", "u8", "f8e4m3", "f8e5m2", "i64", "i32"]
-"""Of the tensors that programs and kernels have; those that are no `COMPUTED` type are read and never written."""
+"""Of the tensors that programs and kernels have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,10 @@ STORED: Mapping[DType, ElementType] = {
     "f8e5m2": ElementType("float8_e5m2", 1, "tl.float8e5", "*fp8e5", smallest=2.0**-16, largest=57344.0),
 }
 """Types of tensors that hold numbers to be read: all of them are numbers of every computed type, so that converting one
-is exact. Nothing is computed with them before, and they are never written. A condition is 1 or 0."""
+is exact. Nothing is computed with them before. A condition is 1 or 0."""
+WRITTEN: Mapping[DType, ElementType] = {**COMPUTED, **{name: one for name, one in STORED.items() if name != "bool"}}
+"""Types of tensors that kernels write. What is written to a tensor of a stored type is such a number already: the
+program has rounded it, by an operator of its own."""
 COMPARED: Mapping[DType, ElementType] = {
     "i64": ElementType("int64", 8, "tl.int64", "*i64", largest=2.0**63 - 2.0**10, is_whole=True),
     "i32": ElementType("int32", 4, "tl.int32", "*i32", largest=2.0**31 - 1, is_whole=True),
@@ -84,6 +87,8 @@ ELEMENTS: Mapping[str, ElementType] = {
 }
 """Types that tensors of a user's code may have."""
 INTEGERS = frozenset(_INTEGERS)
+FLOATS = frozenset({*COMPUTED, "f64", "f8e4m3", "f8e5m2"})
+"""Floating-point types that tensors of a user's code may have."""
 NARROW = frozenset(name for name, one in COMPUTED.items() if one.bytes < 4)
 """Types whose arithmetic PyTorch does in float32."""
 DRAWN = frozenset({*READ, *_INTEGERS, "c64"})
@@ -103,6 +108,10 @@ def largest(dtype: str) -> float:
 
 def is_computed(dtype: str) -> TypeGuard[DType]:
     return dtype in COMPUTED
+
+
+def is_written(dtype: str) -> TypeGuard[DType]:
+    return dtype in WRITTEN
 
 
 def is_read(dtype: str) -> TypeGuard[DType]:

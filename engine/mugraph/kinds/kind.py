@@ -163,6 +163,7 @@ class Kind(metaclass=_Kinds):
     triton:    of an element-wise operator its text, with {0} and {1}; {0:product} is in brackets unless it binds as
                tightly as a product, {0:atom} unless it is in brackets or a name. Of a reduction the function of `tl`.
     negated:   text before an operand if the other one is -1
+    inside:    of a kind that rounds to a stored type: its text where the operand is within the type's range
     inverted:  text before a second operand of fewer dimensions that inverts it; the first is multiplied by that. So an
                inverse is computed once for all elements that share it
     of_byte:   of an operator on a whole number and a constant, the text by which it is one on bytes, and its result a
@@ -205,6 +206,7 @@ class Kind(metaclass=_Kinds):
         argument_ulps: int = 0,
         test_cost: float = 1.0,
         triton: str = "",
+        inside: str = "",
         negated: str = "",
         inverted: str = "",
         of_byte: str = "",
@@ -216,6 +218,7 @@ class Kind(metaclass=_Kinds):
         self.meaning: Meaning = meaning if opaque is None else self._of_opaque
         self.opaque, self.fields = opaque, frozenset(fields)
         self.hides = opaque is not None and opaque.hides
+        self.jumps, self.stored = opaque is not None and opaque.jumps, "" if opaque is None else opaque.stored
         self.commutes, self.chooses, self.accumulator = commutes, chooses, accumulator
         self.scaled_by, self.shifted_by = tuple(scaled_by), tuple(shifted_by)
         self.neutral, self.absorbing = neutral, absorbing
@@ -228,7 +231,7 @@ class Kind(metaclass=_Kinds):
         self.of_places = self.is_leaf and "rows" in self.fields
         self.ulps, self.argument_ulps, self.test_cost = ulps, argument_ulps, test_cost
         self.triton, self.negated, self.inverted, self.constant = triton, negated, inverted, constant
-        self.of_byte = of_byte
+        self.of_byte, self.inside = of_byte, inside
         self.reduces, self.contracts = role is Role.REDUCING, bool(terms)
         self.repeats = accumulator is None or bool(accumulator.repeated)
         self.adds = self.reduces and self.repeats

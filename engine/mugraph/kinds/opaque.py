@@ -24,6 +24,9 @@ class Opaque:
     vanishes: it is 0 where an operand is, as a product is
     hides:    it is minus infinity where its first operand is 0, elsewhere its second one
     passes_over: a kernel may have a number where PyTorch, which computes with what is hidden, has none
+    jumps:    it is constant but for jumps: its result is exact, and where it jumps a rounding of the argument decides
+    stored:   its results are the numbers of this type (ir/dtypes.py); "" of any other function
+    has_nan_beyond: beyond the largest number of that type they are NaN, else infinite
     """
 
     numbers: Callable[..., Floats]
@@ -35,6 +38,9 @@ class Opaque:
     vanishes: bool = False
     hides: bool = False
     passes_over: bool = False
+    jumps: bool = False
+    stored: str = ""
+    has_nan_beyond: bool = False
 
     @property
     def targets(self) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from mugraph.triton_text.tiles import (
     of_shape,
     rearranged,
     stretched,
+    triton_name,
 )
 
 
@@ -126,11 +127,12 @@ def _opaque(kind: Kinds) -> Function:
     def function(of: Arithmetic, *given: Any, **_: Any) -> Any:
         tiles = [of.floats(x) for x in given]
         shape = tiles[0].shape if len(tiles) == 1 else common(tiles[0].shape, tiles[1].shape)
+        name = triton_name(kind.stored) if kind.stored else "float32"
         wide = [of_shape(tile, shape) for tile in tiles]
         reals = [tile.real for tile in wide if isinstance(tile, Floats) and tile.real is not None]
         if of.reals is None or len(reals) < len(tiles):
-            return Floats(shape, "float32", None)
-        return Floats(shape, "float32", of.reals.opaque(kind, *reals))
+            return Floats(shape, name, None)
+        return Floats(shape, name, of.reals.opaque(kind, *reals))
 
     return function
 
@@ -406,6 +408,7 @@ FUNCTIONS: Mapping[str, Function] = {
     **{f"mugraph.{kind.name}": _opaque(kind) for kind in Kinds if kind.opaque is not None},
     **{f"tl.{name}": _named_function(name) for name in ("sigmoid", "tanh", "erf", "sin", "cos", "floor", "ceil")},
     **{f"libdevice.{name}": _named_function(name) for name in ("tanh", "erf", "sin", "cos", "log1p", "floor", "ceil")},
+    **{f"libdevice.{name}": _opaque(Kinds.ROUND) for name in ("rint", "nearbyint")},
     "libdevice.exp": _unary(lambda of, x: _reals(of).exp(x)),
     "libdevice.rsqrt": _unary(_rsqrt),
     "libdevice.sqrt": _unary(lambda of, x: _reals(of).sqrt(x)),

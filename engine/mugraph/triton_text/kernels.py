@@ -25,7 +25,9 @@ from mugraph.triton_text.refusals import Diverges, Unreadable, Wrong
 from mugraph.triton_text.running import Launch, block_ids
 from mugraph.triton_text.source import Function, Named, listed
 from mugraph.triton_text.tiles import (
+    CODES,
     FLOATS,
+    MADE,
     RAW,
     Arithmetic,
     Floats,
@@ -362,7 +364,10 @@ class Run:
         offsets, where = self._access(moved, mask)
         memory = pointer.memory
         self.waiting.check_write(memory.name)
-        if memory.kind not in FLOATS:
+        made = MADE.get(memory.kind, "")
+        if made and isinstance(tile, Floats) and tile.kind in ("float32", memory.kind, made):
+            self.launch.world.whole.add(memory)
+        elif memory.kind not in (*FLOATS, *CODES):
             raise Unreadable(f"whole numbers are stored to {memory.name}")
         if self.of.reals is None:
             self.launch.check_bounds(memory, offsets, where, self.blocks, "writes")

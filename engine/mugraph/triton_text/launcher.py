@@ -34,6 +34,7 @@ TYPES = {
     "float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
     "float64": "float64", "double": "float64", "int32": "int32", "int": "int32", "int64": "int64", "long": "int64",
     "bool": "int1", "int8": "int8", "uint8": "uint8", "int16": "int16",
+    "float8_e4m3fn": "float8_e4m3fn", "float8_e5m2": "float8_e5m2",
 }  # fmt: skip
 OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_pdl"})
 _NO_ARITHMETIC = Arithmetic(None)

@@ -66,6 +66,13 @@ class Reals:
     def __init__(self, field: FieldArithmetic) -> None:
         self.field = field
         self._constants: dict[tuple[float, int], Real] = {}
+        self._codes: dict[str, set[int]] = {}
+        self.clamps, self.has_clamped = True, False
+        """Whether a conversion to a type of eight bits is known to clamp, as a GPU's does; and one was."""
+
+    def codes(self, stored: str) -> set[int]:
+        """Numbers, by their first residues, that are known to be those of a type of eight bits."""
+        return self._codes.setdefault(stored, set())
 
     def constant(self, value: float, rank: int) -> Real:
         found = self._constants.get((value, rank))

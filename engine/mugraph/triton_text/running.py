@@ -67,6 +67,8 @@ class World:
     or puts one there itself."""
     asked_empty: bool = False
     """It was."""
+    whole: set[Memory] = field(default_factory=set[Memory])
+    """Memory of whole numbers that floating-point numbers are stored to."""
     _work: int = 0
 
     def begin(self) -> None:

@@ -13,8 +13,9 @@ from math import inf, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.ir.dtypes import COMPUTED, NARROW, READ, STORED
+from mugraph.ir.dtypes import NARROW, READ, STORED, WRITTEN, largest
 from mugraph.ir.program import TensorProgram
+from mugraph.ops.algebra.bounds import ANYWHERE, Ends, EndsArithmetic
 from mugraph.ops.functions.by_erf import BY_ERF
 from mugraph.ops.functions.by_sign import BY_SIGN, MAX, taken_by_sign
 from mugraph.ops.functions.through_exp import CONSTANTS, SIGMOID
@@ -41,6 +42,8 @@ _RANDOM = 2
 """Blocks besides the first and the last."""
 _COPIED = 8
 """Elements of an output, by which one that is only copied is known."""
+_CLAMPED = 20
+"""Further seeds where it is used that conversions clamp."""
 _DRAWS = 4
 """Seeds that divide by zero are replaced by others, so often."""
 
@@ -50,10 +53,13 @@ class Way:
     """
     by_form: functions that are computed by what they are made of (verification/field.py)
     asks_empty: as of World
+    clamps:  that a GPU's conversion to eight bits clamps is used; else it is taken for one of what is within the type,
+             which is enough where that is what the program converts
     """
 
     by_form: frozenset[str]
     asks_empty: bool = True
+    clamps: bool = True
 
 
 class Surveyed:
@@ -91,6 +97,9 @@ class Surveyed:
         self.outputs = dict(zip(outputs, found, strict=True))
         for name, tensor in self.outputs.items():
             self._check_output(name, tensor)
+        results = {tensor.memory for tensor in self.outputs.values()}
+        for memory in world.whole - results:  # of a result the program says that its numbers are whole
+            raise Unreadable(f"numbers that may not be whole are stored to {memory.name}")
         self.without = self._without_kernels()
         for tensor in given:
             if tensor.memory.layers:
@@ -136,7 +145,7 @@ class Surveyed:
         shape, _ = self._layout(name)
         if not isinstance(result, HostTensor):
             raise Wrong("type", f"{name}, which the launcher returns, is no tensor")
-        kind = COMPUTED[tensor.dtype].torch
+        kind = WRITTEN[tensor.dtype].torch
         if result.shape != shape or result.memory.kind != kind:
             raise Wrong("type", f"{name} has shape {list(result.shape)} and type {result.memory.kind}")
         if not same_places(shape, result.strides, dense(shape)) or result.offset or result.memory.source is not None:
@@ -186,8 +195,13 @@ class Surveyed:
         """What has to be known of functions. Raises Wrong."""
         ways = self._ways()
         rejected: Wrong | None = None
+        if self._clamps_all_codes():
+            ways = [*(replace(way, clamps=False) for way in ways), *ways]
         for way in ways:
             rejected = self.drawn(way)
+            # An order of three numbers, of which one is the type's largest, is drawn half of the time.
+            for _ in range(_CLAMPED if rejected is None and self.world.reals.has_clamped else 0):
+                rejected = rejected or self.drawn(way)
             if rejected is None:
                 return way
         for way in ways if self.world.asked_empty else ():
@@ -213,6 +227,18 @@ class Surveyed:
         ways = [*first, Way(forms | {SIGMOID} | signs), Way(forms | {SIGMOID, MAX} | BY_SIGN | BY_ERF)]
         return list(dict.fromkeys(ways))
 
+    def _clamps_all_codes(self) -> bool:
+        """Does the program clamp whatever it converts to eight bits?"""
+        ends: dict[str, Ends] = {}
+        for op in self._program.ops:
+            given = [ends[name] for name in op.inputs]
+            if op.kind.stored and max(-given[0][0], given[0][1]) > largest(op.kind.stored):
+                return False
+            is_known = op.kind.is_elementwise or op.kind.is_number
+            found: Ends = op.kind.meaning(EndsArithmetic(), given, op.fn, op.over) if given and is_known else ANYWHERE
+            ends[op.name] = (op.value, op.value) if op.kind.is_number else found
+        return any(op.kind.stored for op in self._program.ops)
+
     def signed(self, way: Way) -> bool:
         """Do signs matter? Then a positive constant is a fourth power of what is drawn for it."""
         takes_roots = any("sqrt" in op.kind.primitives for op in self._program.ops) or "sqrt" in self._text
@@ -225,6 +251,7 @@ class Surveyed:
         last = Wrong("values", "it divides by zero at random inputs, again and again")
         for _ in range(_DRAWS):
             reals = Reals(FieldArithmetic(self.rng, 1, with_q, way.by_form, self.signed(way)))
+            reals.clamps = way.clamps
             self.begin(reals)
             try:
                 self._tested(reals)

@@ -12,7 +12,10 @@ from mugraph.triton_text.source import listed
 from mugraph.triton_text.tensors import HostTensor
 from mugraph.triton_text.tiles import Kind
 
-_ITEM_BYTES = {"float64": 8, "float32": 4, "int64": 8, "int32": 4, "int8": 1, "uint8": 1, "int1": 1}
+_ITEM_BYTES = {
+    "float64": 8, "float32": 4, "int64": 8, "int32": 4, "int8": 1, "uint8": 1, "int1": 1, "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

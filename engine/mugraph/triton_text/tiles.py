@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mugraph.ir.dtypes import COMPARED, STORED
+from mugraph.ir.dtypes import COMPARED, ELEMENTS, STORED
+from mugraph.kinds import Kind as KindOfOperator
 from mugraph.triton_text.ints import REACH, Bools, Ints, Shape, every, number, times, total, truth
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.reals import Real, Reals
@@ -24,9 +25,24 @@ from mugraph.verification.field import FieldValue, P, Q
 
 _WIDTHS = {f"{sign}int{bits}": bits for sign in ("", "u") for bits in (1, 8, 16, 32, 64)}
 FLOATS = ("float64", "float32", "bfloat16", "float16", "float8e4nv", "float8e5", "float8e4b8", "float8e5b16", "tf32")
-RAW = frozenset(one.torch for one in (*STORED.values(), *COMPARED.values()))
-"""Of numbers as they are read, by PyTorch's names: nothing is computed with one before it has a type of `FLOATS`, which
-makes of it the same number. What Triton computes in these types wraps around, or is rounded."""
+_STORED_NAMES: Mapping[str, str] = {
+    word: name for name, one in STORED.items() for word in (one.torch, one.triton.removeprefix("tl."))
+}
+MADE: Mapping[str, str] = {
+    name: f"{name} of a number"
+    for name in (one.torch for one in STORED.values() if one.is_whole and one.torch != "bool")
+}
+"""Whole numbers of eight bits that a text makes of floating-point ones. They are taken to be the same numbers, which
+is so where they are whole: what is done with them is to be stored to a result, of which the program says that."""
+RAW = frozenset((*_STORED_NAMES, *MADE.values(), *(one.torch for one in COMPARED.values()))) - {"int1"}
+"""Of numbers as they are read or written, by PyTorch's names and Triton's: nothing is computed with one before it has
+another type of `FLOATS`, which makes of it the same number. What Triton computes in these types wraps around, or is
+rounded."""
+CODES: Mapping[str, KindOfOperator] = {
+    word: kind for kind in KindOfOperator for word, name in _STORED_NAMES.items() if kind.stored == name
+}
+"""By the names of a type of floating-point numbers of eight bits: what rounds to it."""
+_NOT_READ = frozenset(("float8e4b8", "float8e5b16"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,17 +365,43 @@ class Arithmetic:
 
     def cast(self, value: Any, kind: str) -> Tile:
         tile = self.tile(value)
+        kind = triton_name(CODES[kind].stored) if kind in CODES else kind
+        if isinstance(tile, Floats) and tile.kind in MADE.values() and MADE.get(kind) != tile.kind:
+            raise Unreadable("what was converted to whole numbers is computed with")
         if kind in FLOATS:
             if isinstance(tile, Floats):
+                if kind in CODES and _STORED_NAMES.get(tile.kind) != _STORED_NAMES[kind]:
+                    return self._code(tile, kind)
+                if kind in _NOT_READ:
+                    raise Unreadable(f"a conversion to {kind} is not read")
+                if tile.kind in CODES and self.reals is not None and tile.real is not None:
+                    self.reals.codes(_STORED_NAMES[tile.kind]).update(np.unique(tile.real.p).tolist())
                 return Floats(tile.shape, kind, tile.real, tile.known)
             return self.floats(tile, kind)
         if kind == "int1":
             return self.binary("!=", tile, 0.0) if isinstance(tile, Floats) else self.bools(tile)
         if isinstance(tile, Pointers):
             return tile
+        if isinstance(tile, Floats) and kind in MADE:
+            return Floats(tile.shape, MADE[kind], tile.real)
         if isinstance(tile, Floats):
             raise Unreadable("a floating-point number is converted to an integer")
         return self.ints(self.held(tile) if isinstance(tile, Ints) and kind != tile.kind else tile, kind)
+
+    def _code(self, tile: Floats, kind: str) -> Floats:
+        """As GPUs convert to eight bits: what is larger than the largest number becomes that one. What has been such a
+        number before stays what it is."""
+        rounds = CODES[kind]
+        if self.reals is None or tile.real is None:
+            return Floats(tile.shape, kind, None)
+        most, reals, rank = ELEMENTS[rounds.stored].largest, self.reals, tile.real.p.ndim - 1
+        clamped = tile.real
+        if reals.clamps:
+            reals.has_clamped = True
+            clamped = reals.maximum(clamped, reals.constant(-most, rank), propagate=True)
+            clamped = reals.minimum(clamped, reals.constant(most, rank), propagate=True)
+        known = np.isin(tile.real.p, [0, *reals.codes(rounds.stored)])
+        return Floats(tile.shape, kind, reals.chosen(known, tile.real, reals.opaque(rounds, clamped)))
 
     def to_tf32(self, tile: Floats) -> Floats:
         """Over the fields it is the number."""
@@ -368,7 +410,13 @@ class Arithmetic:
         return tile
 
     def stored(self, value: Any, kind: str) -> Floats:
-        """What memory of this type holds then."""
+        """What memory of this type holds then. A whole number of eight bits is what it is: that it is whole, and in
+        range, the program says to which it is compared (surveyed.py)."""
+        tile = self.tile(value)
+        if kind in CODES and isinstance(tile, Floats):
+            found = self.cast(tile, triton_name(CODES[kind].stored))
+            assert isinstance(found, Floats)
+            return Floats(found.shape, kind, found.real, found.known)
         return self.floats(value, kind)
 
     def chosen(self, where: Bools, a: Any, b: Any) -> Tile:
@@ -399,6 +447,11 @@ class Arithmetic:
         known = is_known(first) and is_known(second) and is_known(mask)
         whole = (np.where(*map(self.whole, (mask, first, second))),) if known else ()
         return Ints(shape, whole, _wider(first, second))
+
+
+def triton_name(dtype: str) -> str:
+    """Of a type that kernels store numbers in."""
+    return ELEMENTS[dtype].triton.removeprefix("tl.")
 
 
 def refuse_raw(*tiles: Any) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from mugraph.ir.calls import Call, TensorInfo, is_inplace, operands
-from mugraph.ir.dtypes import INTEGERS, is_computed
+from mugraph.ir.dtypes import INTEGERS, is_written
 from mugraph.ir.memory_order import is_dense
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
@@ -60,7 +60,8 @@ class Joiner:
         self._region = region
         self._refused = refused
         self._names = value_names(region)
-        self._segment = RegionGraph(region).segment
+        self._graph = RegionGraph(region)
+        self._segment = self._graph.segment
         self._returned = {live.value for live in region.live_outs}
         self._views = PartViews(region)
         self._items = [item for unit in cut for item in self._items_of(unit)]
@@ -70,8 +71,8 @@ class Joiner:
         if len(self._items) > MAX_ITEMS:
             return self._ordered()
         while (best := self._best()) is not None:
-            one, other, both = best
-            self._items = [item for item in self._items if item not in (one, other)] + [both]
+            joined, both = best
+            self._items = self._still_read([item for item in self._items if item not in joined] + [both])
         return self._ordered()
 
     def _items_of(self, unit: Part) -> Iterator[Item]:
@@ -96,29 +97,62 @@ class Joiner:
 
     # --- joining ---------------------------------------------------------------------------------------------------
 
-    def _best(self) -> tuple[Item, Item, Item] | None:
-        """The two items that save most when they are joined."""
-        best: tuple[Item, Item, Item] | None = None
+    def _best(self) -> tuple[Collection[Item], Item] | None:
+        """The items that save most when they are joined, and what they are then: two of them, and the views through
+        which one reads the other."""
+        best: tuple[Collection[Item], Item] | None = None
         most = 0.0
+        seen = self._seen()
         for one, other in combinations(self._items, 2):
-            if not self._touch(one, other) or not self._are_free(one, other):
+            views = (*_views_from(one, other, seen), *_views_from(other, one, seen))
+            if not self._touch(one, other, views) or not self._are_free(one, other, views):
                 continue
-            both = self._both(one, other)
+            both = self._both(one, other, views)
             if both is None:
                 continue
             saved = one.us + other.us - both.us
             if saved > most and saved >= WORTH * (one.us + other.us):
-                best, most = (one, other, both), saved
+                best, most = ((one, other, *self._private(views, (one, other, *views))), both), saved
         return best
 
-    def _touch(self, one: Item, other: Item) -> bool:
+    def _touch(self, one: Item, other: Item, views: Sequence[Item] = ()) -> bool:
         """Whether two search units share what they read, or one item reads the other and one of them is a search
-        unit."""
+        unit. views: through which it reads it"""
         lax = [isinstance(item.unit, SearchUnit) for item in (one, other)]
         if not any(lax) or not all(map(self._can_join, (one, other))):
             return False
-        reads = bool(one.reads.intersection(other.writes) or other.reads.intersection(one.writes))
+        reads = bool(views or one.reads.intersection(other.writes) or other.reads.intersection(one.writes))
         return reads or (all(lax) and bool(one.reads & other.reads))
+
+    def _seen(self) -> Mapping[int, Item]:
+        """Values that are views and nothing else -> the item that is the view."""
+        found: dict[int, Item] = {}
+        for item in self._items:
+            if isinstance(item.unit, SearchUnit) or len(item.reads) != 1:
+                continue
+            (call,) = item.unit.calls
+            if self._graph.shape_only(*item.calls) and not is_inplace(call):
+                found |= dict.fromkeys(item.writes, item)
+        return found
+
+    def _still_read(self, items: list[Item]) -> list[Item]:
+        """Without plain calls of which only what has been joined read the results, and has computed them itself."""
+        while True:
+            needed = self._returned.union(*(item.reads for item in items))
+            left = [item for item in items if needed.intersection(item.writes) or not self._can_be_left_out(item)]
+            if len(left) == len(items):
+                return left
+            items = left
+
+    def _can_be_left_out(self, item: Item) -> bool:
+        """Was it read by others before?"""
+        used = any(self._graph.users.get(value) for value in item.writes)
+        return used and not isinstance(item.unit, SearchUnit) and self._graph.lowerable(*item.calls)
+
+    def _private(self, views: Sequence[Item], joined: Collection[Item]) -> Sequence[Item]:
+        """Those of the views that nothing else reads. The others are taken of the joined unit's result as well."""
+        needed = self._returned.union(*(item.reads for item in self._items if item not in joined))
+        return [view for view in views if not needed.intersection(view.writes)]
 
     def _can_join(self, item: Item) -> bool:
         """Whether the item can be part of a join. A plain call can if a kernel can compute it and it is more than a
@@ -138,17 +172,17 @@ class Joiner:
         read = operands(call)
         return (
             len(read) == 1
-            and is_computed(out.dtype)
+            and is_written(out.dtype)
             and self._region.values[read[0]].dtype not in (out.dtype, *INTEGERS)
         )
 
-    def _are_free(self, one: Item, other: Item) -> bool:
-        """Whether no third item has to run between them."""
-        return not (self._between(one, other) or self._between(other, one))
+    def _are_free(self, one: Item, other: Item, views: Collection[Item] = ()) -> bool:
+        """Whether no third item has to run between them, but for views that are joined with them."""
+        return not (self._between(one, other, views) or self._between(other, one, views))
 
-    def _between(self, first: Item, last: Item) -> bool:
+    def _between(self, first: Item, last: Item, views: Collection[Item]) -> bool:
         """Whether a third item depends on the first, and the last depends on it."""
-        makers = {value: item for item in self._items for value in item.writes}
+        makers = {value: item for item in self._items if item not in views for value in item.writes}
         todo = [makers[value] for value in last.reads if value in makers]
         todo = [item for item in todo if item is not first]
         seen: set[int] = set()
@@ -161,18 +195,19 @@ class Joiner:
                 todo.extend(makers[value] for value in item.reads if value in makers)
         return False
 
-    def _both(self, one: Item, other: Item) -> Item | None:
-        calls = one.calls | other.calls
+    def _both(self, one: Item, other: Item, views: Sequence[Item]) -> Item | None:
+        calls = one.calls.union(other.calls, *(view.calls for view in views))
         made = {value for i in calls for value in self._region.calls[i].outputs}
         if len({self._segment[i] for i in calls}) > 1 or any(made.issuperset(values) for values in self._refused):
             return None
         if calls not in self._tried:
-            self._tried[calls] = self._made(one, other, calls)
+            self._tried[calls] = self._made(one, other, calls, views)
         return self._tried[calls]
 
-    def _made(self, one: Item, other: Item, calls: frozenset[int]) -> Item | None:
+    def _made(self, one: Item, other: Item, calls: frozenset[int], views: Sequence[Item] = ()) -> Item | None:
         """Both items as one search unit; None if they cannot be one."""
-        rest = [item for item in self._items if item not in (one, other)]
+        joined = (one, other, *self._private(views, (one, other, *views)))
+        rest = [item for item in self._items if item not in joined]
         needed = self._returned.union(*(item.reads for item in rest))
         outputs = [value for value in sorted((*one.writes, *other.writes)) if value in needed]
         if not outputs or len(outputs) > MAX_OUTPUTS:
@@ -182,7 +217,7 @@ class Joiner:
             return None
         if not fits(lowered.program) or not joins_well(lowered.program, crowded=True):
             return None
-        parts = (*one.own, *other.own)
+        parts = (*one.own, *other.own, *(view for view in views if view in joined))
         apart = tuple(item.unit for item in in_order(parts))
         unit = replace(search_unit(self._region, calls, lowered, self._views), apart=apart)
         reads = read_by(unit)
@@ -224,6 +259,22 @@ class Joiner:
                 run = []
             result.append(item.unit)
         return (*result, PlainCalls(tuple(run))) if run else tuple(result)
+
+
+def _views_from(first: Item, last: Item, seen: Mapping[int, Item]) -> Sequence[Item]:
+    """Views through which the last item reads what the first one writes. seen: as of Joiner"""
+
+    def way(value: int) -> tuple[Item, ...]:
+        view = seen.get(value)
+        if view is None or view in (first, last):
+            return ()
+        (of,) = view.reads
+        if of in first.writes:
+            return (view,)
+        above = way(of)
+        return (*above, view) if above else ()
+
+    return tuple(dict.fromkeys(view for value in last.reads for view in way(value)))
 
 
 def in_order(items: Sequence[Item]) -> list[Item]:

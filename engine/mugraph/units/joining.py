@@ -14,7 +14,7 @@ results have as many elements: a step of an optimiser, the gradients of a gate. 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -58,16 +58,16 @@ class _ChainJoiner(Joiner):
 
     _takes_parts = True
 
-    def _touch(self, one: Item, other: Item) -> bool:
+    def _touch(self, one: Item, other: Item, views: Sequence[Item] = ()) -> bool:
         items = [item for item in (one, other) if isinstance(item.unit, SearchUnit)]
         if not items or not all(_is_chain(item.unit) for item in items) or self._elements(one) != self._elements(other):
             return False
-        return super()._touch(one, other)
+        return super()._touch(one, other, views)
 
     def _elements(self, item: Item) -> set[int]:
         """Of each result."""
         return {prod(self._region.values[value].shape) for value in item.writes}
 
-    def _made(self, one: Item, other: Item, calls: frozenset[int]) -> Item | None:
-        made = super()._made(one, other, calls)
+    def _made(self, one: Item, other: Item, calls: frozenset[int], views: Sequence[Item] = ()) -> Item | None:
+        made = super()._made(one, other, calls, views)
         return made if made is not None and _is_chain(made.unit) else None

@@ -6,6 +6,7 @@ from math import prod
 
 from mugraph.ir.calls import is_inplace, operands
 from mugraph.ir.region import Call, Region, TensorInfo
+from mugraph.ops.algebra.conversions import is_rounded
 from mugraph.ops.algebra.registry import entry_for, looks_up
 from mugraph.units.fusion import bytes_of
 
@@ -69,7 +70,14 @@ class RegionGraph:
     def shape_only(self, i: int) -> bool:
         entry = entry_for(self.calls[i].target)
         call = self.calls[i]
-        return entry is not None and entry.shape_only and not looks_up(call) and not self.turns(call)
+        if entry is None or not entry.shape_only:
+            return False
+        return not looks_up(call) and not self.turns(call) and not self.rounds(call)
+
+    def rounds(self, call: Call) -> bool:
+        """Is it a conversion to a type of eight bits, which a kernel computes?"""
+        types = [self.region.values[value].dtype for value in (*operands(call)[:1], *call.outputs)]
+        return len(types) == 2 and is_rounded(*types)
 
     def turns(self, call: Call) -> bool:
         """Does it copy images to another order in memory, which the user's code does not? Where the whole region is

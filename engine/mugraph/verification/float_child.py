@@ -27,12 +27,15 @@ from torch import Tensor
 
 from mugraph import child_log
 from mugraph.freed_memory import give_back, keep_freed_memory
+from mugraph.ir.dtypes import COMPUTED
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import SearchUnit
 from mugraph.orphan import end_with_parent
 from mugraph.too_little_memory import in_words, is_of_memory
 from mugraph.trace.run.tf32 import take
 from mugraph.verification.across import Evaluation
+from mugraph.verification.codes import TIMES as CODE_TIMES
+from mugraph.verification.codes import Codes
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.float_specials import SPECIALS, trouble, without_rows_said
@@ -41,13 +44,14 @@ from mugraph.verification.judge import Compared, trouble_by_more
 from mugraph.verification.lowering.run import beside_calls
 from mugraph.verification.near import Near
 from mugraph.verification.pieces import Piece, pieces
-from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed
+from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed, Single
 from mugraph.verification.threads import threads_for
 from mugraph.verification.torch_reference import outputs
 from mugraph.verification.unchanged import Unchanged
 
 _log = logging.getLogger("mugraph.verification")
 
+_COMPUTED = frozenset(TORCH_TYPES[dtype] for dtype in COMPUTED)
 _DRAWS = 4
 """Of a piece, to begin with."""
 _PIECE = 1 << 23
@@ -185,6 +189,11 @@ class _Run:
             squares[name].add(result.to(torch.float64), eager[name], exact[name], result.dtype)
         draws = [beside.drawn(number, piece) for number in range(_DRAWS)]
         for name, result in mine.items():
+            if result.dtype not in _COMPUTED:
+                trouble = self._judged_as_codes(piece, name, (result, exact[name], eager[name]), beside)
+                if trouble is not None:
+                    return self._failed(f"{name} {trouble}")
+                continue
             even = _even(program) if self.scenario == "normal" else None
             drawn = [draw[name] for draw in draws]
             compared = Compared(result.to(torch.float64), exact[name], eager[name], drawn, result.dtype, even)
@@ -194,6 +203,15 @@ class _Run:
                 told = f"; on the whole by {ours:.2g}, where eager PyTorch is by {others:.2g}" if ours == ours else ""
                 return self._failed(f"{name} {trouble}{told}", ours, others)
         return None
+
+    def _judged_as_codes(
+        self, piece: Piece, name: str, numbers: tuple[Tensor, Tensor, Tensor], beside: _Beside
+    ) -> str | None:
+        """What is wrong with an output of eight bits. numbers: the kernel's, the exact ones, and eager PyTorch's"""
+        result, exact, eager = numbers
+        single, ties = beside.single(piece)[name], self.scenario == "ties"
+        codes = Codes(result.to(torch.float64), exact, eager, single, result.dtype, ties)
+        return codes.trouble(lambda number: beside.far(number, piece)[name])
 
     def _judged_by_numbers(self, piece: Piece, results: Mapping[str, Tensor], beside: _Beside) -> ScenarioResult | None:
         """What is wrong in a piece where some inputs are no numbers, if anything."""
@@ -258,10 +276,23 @@ class _Beside:
     _exact: Evaluation | None = None
     _unsaid: tuple[list[Piece], Evaluation] | None = None
     _draws: dict[int, Evaluation] = field(default_factory=dict[int, Evaluation])
+    _far: dict[int, Evaluation] = field(default_factory=dict[int, Evaluation])
+    _single: Evaluation | None = None
 
     def exact(self, piece: Piece) -> dict[str, Tensor]:
         self._exact = self._exact or self._evaluation(None)
         return outputs(piece.program, self._exact.of(piece))
+
+    def single(self, piece: Piece) -> dict[str, Tensor]:
+        """As float32 has them."""
+        self._single = self._single or Evaluation(self.program, self.inputs, self.every, Single(), self._wanted)
+        return outputs(piece.program, self._single.of(piece))
+
+    def far(self, number: int, piece: Piece) -> dict[str, Tensor]:
+        """As `drawn`, with errors as results of eight bits may be explained by."""
+        if number not in self._far:
+            self._far[number] = self._evaluation(Perturbed(self.program, self.generator, CODE_TIMES))
+        return outputs(piece.program, self._far[number].of(piece))
 
     def without_rows_said(self, piece: Piece) -> dict[str, Tensor]:
         """As float_specials.without_rows_said; nothing where that is None."""
@@ -282,7 +313,11 @@ class _Beside:
         return outputs(piece.program, self._draws[number].of(piece))
 
     def _evaluation(self, rounding: Perturbed | None) -> Evaluation:
-        return Evaluation(self.program, self.inputs, self.every, rounding, tuple(self.program.outputs))
+        return Evaluation(self.program, self.inputs, self.every, rounding, self._wanted)
+
+    @property
+    def _wanted(self) -> tuple[str, ...]:
+        return tuple(self.program.outputs)
 
 
 def _even(program: TensorProgram) -> float:
@@ -345,7 +380,12 @@ def _equal_signs(one: Tensor, other: Tensor) -> bool:
 
 def _by_parts(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Of tensors of one shape, so many elements at a time as a piece has."""
-    return zip(*(torch.split(tensor.reshape(-1), _PIECE) for tensor in tensors), strict=True)
+    return zip(*(map(_comparable, torch.split(tensor.reshape(-1), _PIECE)) for tensor in tensors), strict=True)
+
+
+def _comparable(tensor: Tensor) -> Tensor:
+    """A GPU does not compare numbers of float8."""
+    return tensor.float() if tensor.is_floating_point() and tensor.itemsize == 1 else tensor
 
 
 def _square(x: Tensor) -> float:
@@ -363,14 +403,17 @@ def _as_tuple(result: Any) -> tuple[Tensor, ...]:
 
 @contextmanager
 def _poisoned() -> Generator[None]:
-    """torch.empty and its kin give memory full of NaN: an element that is not written shows."""
+    """torch.empty and its kin give memory full of NaN, or of the least whole number: an element that is not written
+    shows."""
     names = ("empty", "empty_like", "empty_strided")
     originals: dict[str, Callable[..., Tensor]] = {name: getattr(torch, name) for name in names}
 
     def poison(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
         def filled(*args: Any, **kwargs: Any) -> Tensor:
             made = make(*args, **kwargs)
-            return made.fill_(float("nan")) if made.is_floating_point() else made
+            if made.is_floating_point():
+                return made.fill_(float("nan"))
+            return made if made.dtype == torch.bool else made.fill_(torch.iinfo(made.dtype).min)
 
         return filled
 

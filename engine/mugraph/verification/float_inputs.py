@@ -27,13 +27,14 @@ from mugraph.verification.compared import meant
 from mugraph.verification.evaluate import ancestors, arguments_of
 from mugraph.verification.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
 from mugraph.verification.float_specials import SPECIALS, Special, put_specials
+from mugraph.verification.float_ties import codes_of, of_ties
 from mugraph.verification.pieces import LARGE, pieces
 from mugraph.verification.roundings import TORCH_TYPES, Eager
 from mugraph.verification.rows import reduced
 from mugraph.verification.stored import held
 from mugraph.verification.torch_reference import Value, largest, outputs
 
-Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits", "subnormal"] | Special
+Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits", "ties", "subnormal"] | Special
 _GUARD = 1024  # elements; keeps the start of the tensor aligned
 _LARGE = 200.0  # exp overflows float16 at 11 and float32 at 89
 _CAPPED = 1.2  # times as large, at least, are logits of inputs that are larger by more
@@ -57,6 +58,8 @@ def scenarios(program: TensorProgram) -> tuple[Scenario, ...]:
     found: list[Scenario] = ["normal", "rows", "cancellation", "ends"]
     if any("exp" in op.kind.primitives for op in program.ops):
         found.append("large logits")
+    if codes_of(program) is not None:
+        found.append("ties")
     # Of the other types the least normal number is that of float32, in which kernels compute: what is below is zero.
     if any(tensor.dtype == "f16" for tensor in program.tensors):
         found.append("subnormal")
@@ -185,6 +188,8 @@ def _draw(
             terms = prod(data.shape[dim] for dim in reduced(program, tensor))
             single = 3.0 if _is_centred(program, tensor) else 3.0 * terms**0.5
             return with_kinds(data, _rows_along(program, tensor), far(single))
+        case "ties":
+            return of_ties(program, tensor, generator)
         case "subnormal" if tensor.dtype == "f16" and number % 2 == 0:
             return data.mul_(_SUBNORMAL)
         case "normal" if any(op.fn or op.kind.opaque for op in program.ops):
@@ -272,7 +277,7 @@ def _expanded(data: Tensor, program: TensorProgram, name: str) -> Tensor:
 def _eager(program: TensorProgram, inputs: Mapping[str, Tensor], headroom: float) -> dict[str, Tensor] | None:
     """What eager PyTorch would compute; None if it overflows or comes close to it. headroom: how many times larger its
     results may become"""
-    types = {name: TORCH_TYPES[tensor.dtype] for name, tensor in program.outputs.items()}
+    types = {name: TORCH_TYPES[t.dtype] for name, t in program.outputs.items() if t.dtype in COMPUTED}
     hidden = _below_masks(program)
 
     def in_range(values: Mapping[str, Value]) -> bool:

@@ -12,9 +12,9 @@ from mugraph.verification.interpreter_speed import patch_once_a_launch, without_
 
 
 def patch_interpreter() -> None:
-    """Mend three things: `tl.dot` multiplies the raw bits of bfloat16, and takes all bits of a float32 where tf32 is
+    """Mend four things: `tl.dot` multiplies the raw bits of bfloat16, and takes all bits of a float32 where tf32 is
     asked for; and a conversion between float32 and bfloat16 cuts off where a GPU rounds to the nearest, and gives other
-    numbers for the smallest ones."""
+    numbers for the smallest ones; and conversions between float8 types and others do that, and have no NaN."""
     import numpy as np
     import triton.language as tl
     from triton.runtime import interpreter
@@ -62,6 +62,7 @@ def patch_interpreter() -> None:
                 return cast(self, src, dst_type)
 
     builder.create_dot, builder.cast_impl = create_dot, cast_impl
+    _take_float8(interpreter)
     patch_once_a_launch(interpreter)
     without_discarded_assertions(interpreter)
     _take_precisions(interpreter)
@@ -69,6 +70,38 @@ def patch_interpreter() -> None:
     _take_libdevice(interpreter)
     _take_waits()
     _take_configurations()
+
+
+def _take_float8(interpreter: Any) -> None:
+    """To the nearest number, ties to even; what is larger than the largest number becomes that one, as on a GPU."""
+    import numpy as np
+    import torch
+    import triton.language as tl
+
+    builder: Any = interpreter.InterpreterBuilder
+    convert = builder.create_fp_to_fp
+    types: dict[Any, torch.dtype] = {
+        tl.float32: torch.float32,
+        tl.float16: torch.float16,
+        tl.bfloat16: torch.bfloat16,
+        tl.float8e4nv: torch.float8_e4m3fn,
+        tl.float8e5: torch.float8_e5m2,
+    }
+
+    def create_fp_to_fp(self: Any, src: Any, dst_type: Any, rounding_mode: Any) -> Any:
+        before, after = types.get(src.dtype.scalar), types.get(dst_type.scalar)
+        if before is None or after is None or 1 not in (before.itemsize, after.itemsize):
+            return convert(self, src, dst_type, rounding_mode)
+        raw = torch.as_tensor(np.array(src.data)).view(before).float()
+        if after.itemsize == 1:
+            largest = torch.finfo(after).max
+            raw = raw.clamp(-largest, largest)
+        bits = torch.uint8 if after.itemsize == 1 else torch.int16
+        numbers = raw.to(after)
+        data = numbers.numpy() if after == torch.float32 else numbers.view(bits).numpy()
+        return interpreter.TensorHandle(data.view(interpreter._get_np_dtype(dst_type)), dst_type.scalar)
+
+    builder.create_fp_to_fp = create_fp_to_fp
 
 
 def _take_precisions(interpreter: Any) -> None:
@@ -129,6 +162,8 @@ def _take_libdevice(interpreter: Any) -> None:
         for name in ("tanh", "exp", "exp2", "expm1", "log", "log1p", "log2", "sqrt", "sin", "cos", "floor", "ceil")
     }
     functions |= {
+        "rint": np.rint,
+        "nearbyint": np.rint,
         "rsqrt": inverse_root,
         "erf": np.vectorize(math.erf, otypes=[np.float64]),
         "pow": np.power,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import hypot, log2, prod, sqrt
 
@@ -15,9 +15,10 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.statistics import statistics
 from mugraph.ir.tf32 import EPSILON as TF32
+from mugraph.ir.whole import whole_values
 from mugraph.search.topologies.softmax import shift_invariant
 from mugraph.verification.so_far import TILE, ProductSoFar, SumSoFar
-from mugraph.verification.torch_reference import Joined, OfResult, Value
+from mugraph.verification.torch_reference import Joined, OfResult, TorchArithmetic, Value
 
 TORCH_TYPES: Mapping[DType, torch.dtype] = {name: getattr(torch, one.torch) for name, one in READ.items()}
 EPSILON: Mapping[DType, float] = {name: one.epsilon for name, one in READ.items()}
@@ -27,6 +28,7 @@ SINGLES: Sequence[DType] = ("f32",)
 SPREAD = 0.41
 """Root mean square of a relative rounding error, as a part of the largest (numbers spread evenly over a binade)."""
 _TF32_BITS = round(-log2(TF32))
+_SINGLE_BITS = round(-log2(SINGLE))
 _CHOICES = frozenset({"relu", "abs"})
 
 
@@ -49,6 +51,25 @@ class Eager:
         return OfResult(self, op)
 
 
+class Single:
+    """As a kernel that computes each operator in float32, constants as well, and divides by multiplying with an
+    inverse."""
+
+    def operand(self, op: Op, position: int, data: Tensor) -> Tensor:
+        return _to_bits(data, _SINGLE_BITS)
+
+    def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor:
+        if op.kind.by_inverse is None:
+            return _to_bits(data, _SINGLE_BITS)
+        numerator, divisor = (replace(one, data=_to_bits(one.data, _SINGLE_BITS)) for one in operands)
+        inverse = replace(divisor, data=_to_bits(1.0 / divisor.data, _SINGLE_BITS))
+        product = op.kind.by_inverse.meaning(TorchArithmetic(data.device), [numerator, inverse], "", ())
+        return _to_bits(product.data, _SINGLE_BITS)
+
+    def joined(self, op: Op) -> Joined:
+        return OfResult(self, op)
+
+
 class Perturbed:
     """Random errors wherever a right kernel may have them, and as large as it may have them. Their effect on the
     outputs is how far from exact a kernel of this program may be. A kernel that computes the program in a worse
@@ -60,10 +81,15 @@ class Perturbed:
     float32's accumulation, one number after the other in a product and by tiles elsewhere: what it has come to on the
     way is rounded, however small the whole is; arguments of
     exponentials, quotients, roots and other functions are wrong by two units in the last place of a float32.
-    Tensors that are read have no other error.
+    Tensors that are read have no other error. What is rounded to few numbers, and whole numbers that are computed of
+    those, have no error of their own.
+
+    times: how much larger the errors are
     """
 
-    def __init__(self, program: TensorProgram, generator: torch.Generator) -> None:
+    def __init__(self, program: TensorProgram, generator: torch.Generator, times: float = 1.0) -> None:
+        self._spread = SPREAD * times
+        self._whole = whole_values(program)
         self._precision = precisions(program)
         self._sizes, self._random = program.sizes, generator
         types: list[DType] = [tensor.dtype for tensor in program.tensors if tensor.dtype in COMPUTED]
@@ -71,7 +97,11 @@ class Perturbed:
         ops = {op.name: op for op in program.ops}
         self._computed = {
             name for name, op in ops.items() if not op.kind.is_leaf or self._precision[name] != self._coarsest
-        } - {name for name, op in ops.items() if op.kind is Kind.CONST or op.kind.of_places or _is_stored(program, op)}
+        } - {
+            name
+            for name, op in ops.items()
+            if op.kind is Kind.CONST or op.kind.of_places or op.kind.stored or _is_stored(program, op)
+        }
 
     def operand(self, op: Op, position: int, data: Tensor) -> Tensor:
         if op.kind.argument_ulps:
@@ -91,7 +121,7 @@ class Perturbed:
             whole = self.joined(op)
             whole.add(operands, 1.0)
             return whole.result(data)
-        if op.kind.chooses or op.fn in _CHOICES:
+        if op.kind.chooses or op.fn in _CHOICES or op.kind.jumps or op.name in self._whole:
             return data
         more = SINGLE * self._on_the_way(op, operands[0].axes, data) if op.kind.scans else None
         wrong = self.off(op, data, more)
@@ -151,7 +181,7 @@ class Perturbed:
         if least or more is not None:
             error = error.clamp_(min=least)
         error = error.mul_(size) if more is None else torch.hypot(error.mul_(size), more).copysign(data)
-        wrong = error.mul_(SPREAD).mul_(noise).add_(data)
+        wrong = error.mul_(self._spread).mul_(noise).add_(data)
         if more is not None:
             return torch.where((wrong * data.sign() > 0.0) | (more > 0.0), wrong, 0.0)
         # Nothing is rounded beyond zero: a square has a root.
@@ -198,15 +228,16 @@ def precisions(program: TensorProgram) -> dict[str, DType | None]:
         if op.kind is Kind.LOAD:
             dtype = program.tensor(op.tensor).dtype
             natural[op.name] = dtype if dtype in COMPUTED else None  # it takes the type of what it meets
+        elif op.kind.stored:
+            natural[op.name] = None  # likewise
         else:
             natural[op.name] = reduce(_promoted, (natural[name] for name in op.inputs), None)
         parts = [inside[name] for name in op.inputs]
         normalised = op.kind is Kind.DIV and all(parts)
         begins = op.name in softmax if op.kind.is_exponential else "exp" in op.kind.primitives
         inside[op.name] = begins or (any(parts) and not normalised)
-        result[op.name] = (
-            None if inside[op.name] else "f32" if op.f32 or op.name in inner else natural[op.name] or "f32"
-        )
+        is_exact = inside[op.name] or bool(op.kind.stored)
+        result[op.name] = None if is_exact else "f32" if op.f32 or op.name in inner else natural[op.name] or "f32"
     return result
 
 

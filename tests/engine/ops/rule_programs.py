@@ -31,7 +31,9 @@ BITS = {"Tensor.__rand__", "Tensor.__rshift__", "Tensor.bitwise_right_shift", "t
 """They take integers: test_bits_of_integers.py."""
 IN_FEW_BITS = {"torch._scaled_mm", "torch._scaled_mm_v2", "torch._grouped_mm"}
 """They take float8 numbers, or bfloat16 ones: test_scaled_products.py, test_grouped_products.py."""
-UNTESTABLE = {"Tensor.double", "Tensor.cuda", "Tensor.long", "Tensor.int", *COMPLEX, *BITS, *IN_FEW_BITS}
+CASTS = frozenset({"Tensor.double", "Tensor.long", "Tensor.int", "Tensor.char", "Tensor.byte"})
+"""Whole numbers: test_places.py, test_rounded_to_few_bits.py."""
+UNTESTABLE = {"Tensor.cuda", *CASTS, *COMPLEX, *BITS, *IN_FEW_BITS}
 """They give a type outside the fragment, need a GPU, or round."""
 
 

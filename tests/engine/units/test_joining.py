@@ -39,6 +39,29 @@ def test_a_sum_and_the_product_of_its_norm() -> None:
     assert [type(part) for part in unit.apart] == [PlainCalls, SearchUnit]
 
 
+def test_blocks_and_their_scales_are_joined_through_a_view_of_the_scales() -> None:
+    def block(x: torch.Tensor) -> Any:
+        blocks = x.view(64, 4, 128)
+        scale = blocks.abs().amax(-1).float().clamp(min=1e-4) / 448.0
+        return (blocks.float() / scale[..., None]).to(torch.float8_e4m3fn), scale
+
+    unit = joint(block, x=meta(64, 512, dtype=torch.bfloat16))
+    assert sorted(tensor.dtype for tensor in unit.program.outputs.values()) == ["f32", "f8e4m3"]
+    assert sum(op.kind.reduces for op in unit.program.ops) == 1
+
+
+def test_views_that_others_read_stay() -> None:
+    def block(x: torch.Tensor) -> Any:
+        scale = x.abs().amax(-1)
+        seen = scale[:, None]
+        return x / seen, scale, seen
+
+    parts = units(record(block, {"x": meta(64, 512)}))
+    assert any(isinstance(part, PlainCalls) for part in parts)
+    (unit,) = (part for part in parts if isinstance(part, SearchUnit))
+    assert len(unit.outputs) == 2
+
+
 def test_projections_of_one_norm_share_their_columns() -> None:
     def block(x: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Any:
         h = rms(x)

@@ -33,6 +33,15 @@ def by_recipe(a: Any, w: Any, sa: Any, sb: Any, bias: Any) -> torch.Tensor:
     return torch.relu(F.scaled_mm(a, w.t(), sa, rows, sb, rows, bias=bias, output_dtype=BF16))
 
 
+def quantised(x: Any) -> torch.Tensor:
+    scale = x.abs().amax(-1, keepdim=True) / 448.0
+    return (x / scale).to(E4M3).float() * scale
+
+
+def in_whole_numbers(x: Any) -> torch.Tensor:
+    return (x * 60.0).round().clamp(-128, 127).to(torch.int8)
+
+
 UNITS: dict[str, Callable[[], SearchUnit]] = {
     "tensors": lambda: unit_from(called, **ONE),
     "rows": lambda: unit_from(called, **OF_ROWS),
@@ -50,6 +59,20 @@ def test_a_right_program_is_accepted_and_wrong_ones_are_not(name: str) -> None:
     assert found.passed, found.reason
     assert found.wide == "float32"
     wrong = list(mutants(unit.program))
+    assert wrong
+    for what, program in wrong:
+        assert beside_calls(replace(unit, program=program), 0).passed is False, what
+
+
+@pytest.mark.parametrize("function", [quantised, in_whole_numbers])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_conversions_to_eight_bits_are_made_in_them(function: Callable[..., Any], dtype: torch.dtype) -> None:
+    unit = unit_from(function, x=torch.randn(24, 96).to(dtype))
+    found = beside_calls(unit, 0)
+    assert found.passed, found.reason
+    assert found.wide == "float64"
+    # A scale of another sign is multiplied with at the end as well.
+    wrong = [(what, program) for what, program in mutants(unit.program) if "another sign" not in what]
     assert wrong
     for what, program in wrong:
         assert beside_calls(replace(unit, program=program), 0).passed is False, what

@@ -38,6 +38,8 @@ class TileKind:
     triton: str = ""
     negated: str = ""
     inverted: str = ""
+    stored: str = ""
+    inside: str = ""
     constant: str = "offset"
 
 

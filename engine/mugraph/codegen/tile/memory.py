@@ -11,7 +11,7 @@ from mugraph.codegen.tile.pads import Pad
 from mugraph.codegen.tile.text import Assign, Block, Expr, Item, Line, Ref, Region, Value, assigned, uses
 from mugraph.codegen.tile.values import Values
 from mugraph.codegen.tile.windows import found_places, window_masks
-from mugraph.ir.dtypes import COMPUTED
+from mugraph.ir.dtypes import COMPUTED, WRITTEN
 from mugraph.ir.kernel import Rejected
 
 
@@ -83,7 +83,9 @@ def _read_once(out: Values, value: Value, node: Node) -> bool:
 def store(out: Values, node: Node, region: Region) -> Item:
     """The line that stores a value; raises Rejected where its axes are not the output's."""
     tensor = out.block.tensor(node.tensor)
-    value = out.cast(out.need(node.inputs[0], region), tensor.dtype)
+    value = out.need(node.inputs[0], region)
+    # A whole number is converted as it is stored: what is none is not told from it by the text.
+    value = out.f32(value) if WRITTEN[tensor.dtype].is_whole else out.cast(value, tensor.dtype)
     dims = out.dims(node)
     if value.dtype == "" or set(value.dims) != set(dims):
         raise Rejected(f"output {tensor.name} has other axes than the value stored to it.")

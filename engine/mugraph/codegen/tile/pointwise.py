@@ -14,11 +14,14 @@ from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import ANY, FINITE, VALID, Pad, elementwise
 from mugraph.codegen.tile.text import Assign, Expr, Prec, Ref, Region, Value, number, uses
 from mugraph.codegen.tile.values import Values
-from mugraph.ir.dtypes import COMPARED
+from mugraph.ir.dtypes import COMPARED, ELEMENTS
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.ops import Kind
+from mugraph.ops.algebra.bounds import ANYWHERE, Ends, EndsArithmetic
 from mugraph.ops.functions.unary import UNARY
 
+_LOOKED_AT = 5
+"""Operators between a conversion and the clamp before it, and those of the clamp."""
 _NEEDS = {"": Prec.ADD, "product": Prec.MUL, "atom": Prec.ATOM}
 
 
@@ -35,12 +38,31 @@ def pointwise(out: Values, node: Node, region: Region) -> Value:
         expr = Expr((node.kind.negated, replace(operands[negated], need=Prec.ATOM)), Prec.MUL)
     elif node.kind.is_function:
         expr = _filled(_function(node), operands)
+    elif node.kind.inside and _is_inside(out, node):
+        expr = _filled(node.kind.inside, operands)
     elif node.kind.is_elementwise and node.kind.triton:
         expr = spelled(node.kind, operands)
     else:
         raise Rejected(f"{node.name} has no text in Triton.")
     pads = result_pads(out, node, values)
-    return out.define(out.value_name(node), dims, pads, region, expr)
+    return out.define(out.value_name(node), dims, pads, region, expr, dtype=node.kind.stored or "f32")
+
+
+def _is_inside(out: Values, node: Node) -> bool:
+    """Is what is rounded to a stored type known to be within that type's range, as a clamp makes it?"""
+    low, high = _ends(out, out.nodes[node.inputs[0]], _LOOKED_AT)
+    return max(-low, high) <= ELEMENTS[node.kind.stored].largest
+
+
+def _ends(out: Values, node: Node, steps: int) -> Ends:
+    """Between which its numbers lie. steps: operators that are looked through"""
+    if node.kind is Kind.CONST:
+        return node.value, node.value
+    if not steps or not node.kind.is_elementwise or not node.inputs:
+        return ANYWHERE
+    operands = [_ends(out, out.nodes[name], steps - 1) for name in node.inputs]
+    found: Ends = node.kind.meaning(EndsArithmetic(), operands, node.fn, node.over)
+    return found
 
 
 def spelled(kind: AnyKind, operands: Sequence[str | Ref]) -> Expr:

@@ -57,10 +57,18 @@ class Values(ABC):
         return dims
 
     def define(
-        self, name: str, dims: tuple[Dim, ...], pads: dict[Dim, Pad], region: Region, expr: Expr, *, named: bool = False
+        self,
+        name: str,
+        dims: tuple[Dim, ...],
+        pads: dict[Dim, Pad],
+        region: Region,
+        expr: Expr,
+        *,
+        named: bool = False,
+        dtype: str = "f32",
     ) -> Value:
-        """A float32 value of `region`, computed where its text stands now."""
-        value = Value(name, dims, "f32", pads, region, uses(expr, region), named)
+        """A float32 value of `region`, or one of another type, computed where its text stands now."""
+        value = Value(name, dims, dtype, pads, region, uses(expr, region), named)
         region.items.append(Assign(value))
         return value
 

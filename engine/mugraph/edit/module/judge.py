@@ -75,7 +75,7 @@ class _Doubles(TorchDispatchMode):
         given = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor) and t.is_floating_point()]
         asked, kwargs = (kwargs or {}).get("dtype"), dict(kwargs or {})
         if asked is not None and asked.is_floating_point:
-            kwargs["dtype"] = torch.float64
+            kwargs["dtype"] = torch.float64 if _is_wide(asked) else asked
         else:
             kinds = [getattr(t, "kind", self.usual) for t in given if t.dim() or len(given) == 1]
             asked = functools.reduce(torch.promote_types, kinds) if kinds else self.usual
@@ -85,11 +85,16 @@ class _Doubles(TorchDispatchMode):
             if isinstance(result, torch.Tensor) and result.dtype == torch.float64:
                 same = [t for t in given if t.untyped_storage().data_ptr() == result.untyped_storage().data_ptr()]
                 moved = func.overloadpacket in _MOVES and (not given or asked == getattr(given[0], "kind", None))
-                if self.random is not None and not moved and (not same or same[0] is result):
+                if self.random is not None and not moved and (not same or same[0] is result) and not _are_whole(result):
                     longest = max([1, *(size for t in given for size in t.shape)])
                     _perturb(result, asked, longest, self.random)
                 result.kind = asked
         return made
+
+
+def _are_whole(tensor: torch.Tensor) -> bool:
+    """Such numbers are exact, as what has been rounded is."""
+    return bool((tensor == tensor.round()).all())
 
 
 _MOVES = (_aten.clone, _aten._to_copy, _aten.copy_, _aten.cat)
@@ -131,6 +136,26 @@ def _several(results: torch.Tensor | tuple[torch.Tensor, ...]) -> tuple[torch.Te
     return (results,) if isinstance(results, torch.Tensor) else tuple(results)
 
 
+def _code_trouble(
+    got: torch.Tensor, expected: torch.Tensor, exact: torch.Tensor, draws: list[torch.Tensor], known: torch.Tensor
+) -> str | None:
+    """What is wrong with numbers of eight bits: where roundings before decide between two of them an element may be a
+    step off, and no more elements may be than the roundings of PyTorch's own sizes make."""
+    ours, theirs, truth, *others = (t.double() for t in (got, expected, exact, *draws))
+    if not ours[known].isfinite().all():
+        return "it holds NaN or infinity"
+    step = torch.ones_like(truth)
+    if got.is_floating_point():
+        info, size = torch.finfo(got.dtype), torch.maximum(ours.abs(), truth.abs())
+        step = (size * info.eps).clamp_min(info.tiny * info.eps)
+    if ((ours - truth).abs() > step)[known].any():
+        return "an element is wrong"
+    count, own, *drawn = ((t != truth)[known].sum().item() for t in (ours, theirs, *others))
+    if count > 3 * max(own, sum(drawn) / len(drawn)) + 4 + known.sum().item() / 1000:
+        return f"{count} numbers are a step off"
+    return None
+
+
 def _trouble(
     got: torch.Tensor,
     expected: torch.Tensor,
@@ -145,6 +170,8 @@ def _trouble(
     the root mean square, 6 in that of a slice or of few, 20 at an element; or 3 times PyTorch's own there. And it may
     not lean to one side, if the roundings of many numbers even out (`even`): not where one input makes up most of each
     result, as its rounding is then shared by many."""
+    if got.dtype.itemsize == 1 and got.dtype != torch.bool:
+        return _code_trouble(got, expected, exact, draws, known)
     if not got.is_floating_point():
         return None if torch.equal(got, expected) else "its numbers are others"
     if not got[known].isfinite().all():
@@ -209,7 +236,7 @@ def _errors_now(name: str, device: torch.device) -> list[tuple[float, str | None
             scale = truth.double().abs().max().clamp_min(1e-30)
             if kind == "ordinary":
                 errors.append(((one.double() - truth.double()).abs().max() / scale).item())
-            known = functools.reduce(torch.logical_and, (t.isfinite() for t in (truth, other, *drawn)))
+            known = functools.reduce(torch.logical_and, (t.double().isfinite() for t in (truth, other, *drawn)))
             if kind == "ordinary" and known.double().mean() < 0.5:
                 trouble = "there are too few numbers to compare"
             else:

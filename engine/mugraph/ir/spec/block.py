@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from mugraph.ir.block import BlockGraph
-from mugraph.ir.dtypes import COMPUTED
+from mugraph.ir.dtypes import WRITTEN
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.placement import loop_paths, varying
 from mugraph.ir.tensors import Sizes, Tensor
@@ -101,7 +101,7 @@ def store_violations(block: BlockGraph) -> Iterator[str]:
         if op.tensor not in tensors:
             continue
         tensor = tensors[op.tensor]
-        if tensor.dtype not in COMPUTED:
+        if tensor.dtype not in WRITTEN:
             yield f"{op.name}: tensor {tensor.name} is of type {tensor.dtype}, which kernels read and never write"
         if tensor.windows:
             yield f"{op.name}: tensor {tensor.name} is written through a window"

@@ -19,8 +19,10 @@ from mugraph.ir.sized_arguments import SizedNumber
 from mugraph.ir.windows import Window
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
+from mugraph.ops.algebra.bounds import Bounds
 from mugraph.ops.algebra.complexes import COMPLEX, PARTS, refuse_unknown
 from mugraph.ops.algebra.concat import Pieces
+from mugraph.ops.algebra.conversions import CONVERTED
 from mugraph.ops.algebra.masks import Masks
 from mugraph.ops.algebra.nodes import Node, in_pieces
 from mugraph.ops.algebra.packed import cut, is_shifted
@@ -96,6 +98,7 @@ class Builder(Primitives):
         self.counted: dict[str, AtomDim] = {}
         self._parts: AtomDim | None = None
         self._mixed = any(info.dtype in NARROW for info in values.values())
+        self.bounds = Bounds(values, mixed=self._mixed)
 
     def shape(self, operand: Argument | SizedNumber) -> tuple[int, ...]:
         """Of a tensor argument; () of a number."""
@@ -195,7 +198,8 @@ class Builder(Primitives):
         is_pair = info.dtype == COMPLEX
         moves = self._moves(call, entry, info.dtype)
         is_small = info.dtype in SMALL and not moves
-        if not (info.dtype in COMPUTED or is_pair or is_truth or is_whole or is_small or moves):
+        is_converted = info.dtype in CONVERTED and entry.shape_only
+        if not (info.dtype in COMPUTED or is_pair or is_truth or is_whole or is_small or is_converted or moves):
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")
         first = call.args[0] if call.args else None
         writes = is_inplace(call)
@@ -209,7 +213,7 @@ class Builder(Primitives):
         self._f32, self._tf32, self._call = outer
         if (is_small or is_whole) and is_shifted(node):  # an operator of its own is what takes a field of it
             return cut(node, 8 * itemsize(info.dtype))
-        found = span(node, self.values) if is_small or is_whole else None
+        found = span(node, self.values, self.bounds) if is_small or is_whole else None
         known = node.reach is not None or node.raw in ("i32", info.dtype) or found is not None
         if is_whole and not known:  # it rounds, or may wrap around
             raise NotLowerable(f"{call.target} gives {info.dtype}, which is outside the fragment")

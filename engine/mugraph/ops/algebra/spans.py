@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from mugraph.ir.calls import TensorInfo
 from mugraph.ir.dtypes import STORED
 from mugraph.kinds import Kind
+from mugraph.ops.algebra.bounds import Bounds
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.packed import BYTE, BYTES
 
@@ -21,9 +22,13 @@ SMALL: Mapping[str, Span] = {"i8": (-128, 127), "u8": (0, 255), "i16": (-(1 << 1
 """Integer types that values inside a program may have."""
 
 
-def span(node: Node, values: Mapping[int, TensorInfo]) -> Span | None:
-    """Where a node's numbers lie, if all are known to be whole; None of any other."""
+def span(node: Node, values: Mapping[int, TensorInfo], bounds: Bounds | None = None) -> Span | None:
+    """Where a node's numbers lie, if all are known to be whole; None of any other. bounds: looks at what was rounded
+    to whole numbers, too"""
     found = _span(node, values)
+    if found is None and bounds is not None and bounds.are_whole(node):
+        low, high = bounds.ends(node)
+        found = (int(low), int(high)) if max(-low, high) <= EXACT else None
     return found if found is not None and found[0] >= -EXACT and found[1] <= EXACT else None
 
 

@@ -6,6 +6,7 @@ from mugraph.ir.calls import Symbol
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.conversions import converted, is_rounded
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
@@ -38,15 +39,17 @@ def view(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 @lowers(
     "Tensor.contiguous", "Tensor.clone", "torch.clone", "Tensor.detach", "torch.detach", "Tensor.float", "Tensor.half",
     "Tensor.bfloat16", "Tensor.to", "Tensor.type", "Tensor.type_as", "Tensor.double", "Tensor.cuda", "Tensor.cpu",
-    "Tensor.long", "Tensor.int", parameters="input *rest **", shape_only=True,
+    "Tensor.long", "Tensor.int", "Tensor.char", "Tensor.byte", parameters="input *rest **", shape_only=True,
 )  # fmt: skip
 def same(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """Copies and casts between float types, and of whole numbers: the value itself. Where it is rounded, the types of
-    the values say."""
+    the values say, but for types of eight bits."""
     x = args.ref("input")
     if b.values[x.value].device != b.values[args.output].device:
         raise NotLowerable("a copy between devices is outside the fragment")
-    return b.at(x, dims)
+    before, after = b.values[x.value].dtype, b.values[args.output].dtype
+    found = b.at(x, dims)
+    return converted(b, b.bounds, found, after) if is_rounded(before, after) else found
 
 
 def _transposed(b: Builder, args: Arguments, dims: AtomDims, order: list[int]) -> Node:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from mugraph.ir.dtypes import DType, is_computed, is_read
+from mugraph.ir.dtypes import DType, is_read, is_written
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, Tensor, contiguous_strides
@@ -224,6 +224,6 @@ def _read(dtype: str) -> DType:
 
 
 def _dtype(dtype: str) -> DType:
-    if not is_computed(dtype):
+    if not is_written(dtype):
         raise NotLowerable(f"a tensor of type {dtype} is outside the fragment")
     return dtype

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from mugraph.ir.dtypes import COMPUTED, ITEMSIZE, DType
+from mugraph.ir.dtypes import COMPUTED, ITEMSIZE, DType, is_read
 from mugraph.ir.library import fast_call, memory_orders
 from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
@@ -149,6 +149,8 @@ def without_store(program: TensorProgram, ops: Iterable[Op]) -> TensorProgram:
 def _dtype(program: TensorProgram, op: Op, inner: Collection[str]) -> DType:
     """What the user's code rounds the value to. inner: values that PyTorch keeps in float32; the norm of a long row of
     float16 may be beyond that type"""
+    if is_read(op.kind.stored):
+        return op.kind.stored
     types: set[DType] = {tensor.dtype for tensor in program.tensors if tensor.dtype in COMPUTED}
     return types.pop() if len(types) == 1 and not op.f32 and op.name not in inner else "f32"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mugraph.ir.dtypes import COMPUTED, READ
+from mugraph.ir.dtypes import READ, WRITTEN
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.triton_text.ranges.atoms import Atoms
@@ -136,7 +136,7 @@ class _Reading:
         for tensor, result in zip(self._source.outputs, found, strict=True):
             if not isinstance(result, HostTensor) or result.memory.given or result.turned:
                 raise Wrong("type", f"{tensor.name}, which the launcher returns, is no tensor of its own")
-            if result.shape != shape_of(tensor, {}, sizes) or result.memory.kind != COMPUTED[tensor.dtype].torch:
+            if result.shape != shape_of(tensor, {}, sizes) or result.memory.kind != WRITTEN[tensor.dtype].torch:
                 raise Wrong("type", f"{tensor.name} has another shape or type", result.memory.line)
             if len(result.memory.written) != 1:
                 raise Wrong("unwritten", f"{tensor.name} is never written")

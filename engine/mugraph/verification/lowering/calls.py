@@ -95,5 +95,7 @@ def _widened(argument: Argument, wide: Wide) -> Argument:
         return argument
     if not isinstance(kind, torch.dtype):
         return argument
+    if kind.is_floating_point and kind.itemsize == 1:  # it rounds to few numbers, which the program says as well
+        return argument
     name = wide if kind.is_floating_point else _COMPLEX[wide] if kind.is_complex else None
     return argument if name is None else Symbol(f"torch.{name}")

@@ -47,7 +47,7 @@ class Jittered:
 
     def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor:
         is_truth = op.kind.opaque is not None and op.kind.opaque.is_truth
-        return data if op.kind.chooses or is_truth or op.fn in _KEPT else self._wrong(data)
+        return data if op.kind.chooses or op.kind.jumps or is_truth or op.fn in _KEPT else self._wrong(data)
 
     def joined(self, op: Op) -> Joined:
         return OfResult(self, op)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from tests.engine.verification.launchers import (
     attention,
     centred,
+    eight_bits,
     gated,
     gelu,
     layer_norm,
@@ -30,4 +31,5 @@ FAMILIES: Mapping[str, Family] = {
     **gated.FAMILIES,
     **gelu.FAMILIES,
     **long_sums.FAMILIES,
+    **eight_bits.FAMILIES,
 }

@@ -71,14 +71,15 @@ def without_last(x, dim=-1, count=1):
 
 @dataclass(frozen=True)
 class Family:
-    """eager: the program. shapes: of its inputs. right, wrong: names of kernels -> the body of a function of the inputs
-    (an expression, or lines of which the last one is)."""
+    """eager: the program. shapes: of its inputs. result: the output's type, where it is another one. right, wrong:
+    names of kernels -> the body of a function of the inputs (an expression, or lines of which the last one is)."""
 
     eager: Callable[..., torch.Tensor]
     shapes: Mapping[str, tuple[int, ...]]
     dtype: torch.dtype
     right: Mapping[str, str] = field(default_factory=dict[str, str])
     wrong: Mapping[str, str] = field(default_factory=dict[str, str])
+    result: torch.dtype | None = None
 
     def program(self) -> TensorProgram:
         inputs = {name: torch.empty(shape, dtype=self.dtype, device="meta") for name, shape in self.shapes.items()}
@@ -92,6 +93,6 @@ class Family:
             f"    raw = SimpleNamespace({', '.join(f'{n}={n}' for n in self.shapes)})",
             f"    {names}{',' if len(self.shapes) == 1 else ''} = [t.float().clone() for t in ({names},)]",
             *(f"    {line}" for line in lines),
-            f"    return ({last}).to({self.dtype})",
+            f"    return ({last}).to({self.result or self.dtype})",
         ]
         return HEADER + "\n".join(text) + "\n"
