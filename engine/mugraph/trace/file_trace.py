@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from sys import meta_path
@@ -85,16 +86,23 @@ def _traced(session: Session, entries: Sequence[Entry]) -> list[Region]:
     for entry in entries:
         session.trace(entry, partition)
     regions = [*partition.regions(), *session.failed]
+    entries = [_with_sizes_of_data(session, entry) for entry in entries]
     ranges = {entry.function: entry.sizes for entry in entries if entry.sizes}
     if ranges:
         chosen = {entry.function: entry for entry in entries}
         taken = takes([one for sizes in ranges.values() if len(sizes) > 1 for one in sizes])
         samples = [_at(session, chosen.keys(), take) for take in taken]
-        decided, called = decisions(partial(_definitions, session), session.places, chosen)
+        decided, called = decisions(partial(_definitions, session), session.places, chosen, session.sizes_of_data)
         regions = with_ranges(regions, samples, taken, ranges, decided, called)
     if session.request.check:
         session.errors.extend(check_found(partition))
     return regions
+
+
+def _with_sizes_of_data(session: Session, entry: Entry) -> Entry:
+    """The entry, with sizes that come of data beside those that its comment gives a range."""
+    found = session.sizes_of_data.get(entry.function)
+    return replace(entry, sizes=(*entry.sizes, *found.ranges)) if found is not None else entry
 
 
 def _definitions(session: Session, pick: Take) -> Definitions:
@@ -105,6 +113,7 @@ def _at(session: Session, functions: Collection[str], pick: Take) -> list[Region
     """The regions at one size of every declared range."""
     entries = _definitions(session, pick).entries
     other = Session(session.request, session.source, session.recorder, session.workspace, session.namespace)
+    other.sizes_of_data, other.pick = session.sizes_of_data, pick
     partition = Partition()
     for entry in entries:
         if entry.function in functions:

@@ -81,7 +81,8 @@ def _misleads(values: Mapping[int, TensorInfo], samples: Sequence[Region]) -> bo
 
 def _is_whole(region: Region, samples: Sequence[Region]) -> bool:
     """Is a part taken of a tensor that is all of it here, and at no other size?"""
-    parts = [(operands(call)[0], call.outputs[0]) for call in region.calls if call.target == "Tensor.__getitem__"]
+    taken = [(operands(call), call.outputs[0]) for call in region.calls if call.target == "Tensor.__getitem__"]
+    parts = [(given[0], part) for given, part in taken if len(given) == 1]  # rows that an index names are no part
     return any(
         region.values[whole].shape == region.values[part].shape
         and sample.values[whole].shape != sample.values[part].shape

@@ -79,7 +79,7 @@ def with_ranges(
     Of code that is executed in several ways (partition.py), only the first has a region: which way is which at other
     sizes is not known.
     """
-    largest = [region for region in largest if region is _same_place(region, largest)]
+    largest = [one for one in largest if one is _same_place(one, largest) or _does_not_vary(one, samples)]
     found = [_of_samples(region, samples, taken, ranges) for region in largest]
     return [_with_arguments(_undecided(region, decisions), called) for region in found]
 
@@ -107,7 +107,8 @@ def _undecided(region: Region, decisions: Mapping[str, Decided | None]) -> Regio
 
 def refusal(ranges: Sequence[SizeRange], reason: object) -> str:
     """ "b cannot have a range: ...", "b and t cannot have ranges: ..."."""
-    names = " and ".join(sorted(one.name for one in ranges))
+    every = sorted(ranges, key=lambda one: one.name)
+    names = " and ".join(f"{one.name} ({one.of_data})" if one.of_data else one.name for one in every)
     return f"{names} cannot have {'a range' if len(ranges) == 1 else 'ranges'}: {reason}"
 
 
@@ -125,7 +126,7 @@ def _of_samples(
     ranges: Mapping[str, tuple[SizeRange, ...]],
 ) -> Region:
     others = [_same_place(region, sample) for sample in samples]
-    if region.status is not None or all(_alike(region, other) for other in others):
+    if region.status is not None or _does_not_vary(region, samples):
         return region
     reasons: list[str] = []
     own = ranges.get(region.function)
@@ -138,6 +139,10 @@ def _of_samples(
         except Varies as error:
             reasons.append(refusal(sizes, error))
     return replace(region, status="unsupported", reason=reasons[0])
+
+
+def _does_not_vary(region: Region, samples: Sequence[Sequence[Region]]) -> bool:
+    return all(any(_alike(region, other) for other in sample) for sample in samples)
 
 
 def _alike(region: Region, other: Region | None) -> bool:

@@ -24,6 +24,7 @@ from mugraph.ir.ranges import Compared, Point, Product, SizeRange, largest_point
 from mugraph.trace.run.around import as_recorded
 from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
+from mugraph.trace.run.data_sizes import DataSizes, SizesOfData
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Entry
 from mugraph.trace.run.parts import Parts
@@ -47,13 +48,14 @@ class _SymbolicBuilder(Builder):
         return made if made is not None else super().value(spec)
 
 
-def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Places) -> str | None:
+def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Places, of_data: SizesOfData) -> str | None:
     """Why the code does not do the same at all sizes, as the end of a sentence; None if it does. Size 1 is left aside:
     PyTorch always treats it as a case of its own.
 
     entry:  the code with the largest sizes
     others: the same with other ones, which are told beside it
     places: of the user's file, whose lines are named
+    of_data: sizes that come of data, which the entry's are beside those that its comment gives a range
     """
     path = places.traced
     shapes = ShapeEnv()
@@ -68,7 +70,15 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
             spec = entry.arguments[name]
             given[id(spec)] = _number(int(cast(Expression, spec).text), of, mode, products)
         builder = _SymbolicBuilder(places, mode, constants, given=given)
-        with torch.no_grad(), OneDevice(), constants:
+        symbols = {
+            one: _number(one.largest, Product(1, (one.name,)), mode, products) for one in entry.sizes if one.of_data
+        }
+        with (
+            torch.no_grad(),
+            OneDevice(),
+            DataSizes(of_data, constants, lambda size: symbols.get(size, size.largest)),
+            constants,
+        ):
             ready = builder.ready(entry)
             numbers = cache(lambda: [_values(products, point) for point in _points(entry.sizes)])
             with builder.within(), as_recorded(ready.around), enable_python_dispatcher(), Parts(numbers):
@@ -130,16 +140,21 @@ def _points(ranges: Sequence[SizeRange]) -> Iterator[Point]:
 
 
 def _tensor(
-    spec: TensorSpec, dims: Mapping[int, Product], mode: FakeTensorMode, products: dict[object, Product]
+    spec: TensorSpec,
+    dims: Mapping[int, Product],
+    mode: FakeTensorMode,
+    products: dict[object, Product],
+    name: str = "",
 ) -> torch.Tensor:
-    """Without contents, some of its dimensions symbols. products: takes the symbols, with what they are"""
+    """Without contents, some of its dimensions symbols. products: takes the symbols, with what they are. name: one of
+    its own; that of an argument where there is none"""
     dtype = DTYPE_NAMES[spec.dtype]
     real = torch.empty(spec.shape, dtype=dtype)
     if spec.strides is not None:
         real = torch.empty_strided(spec.shape, spec.strides, dtype=dtype)
     kinds = [DimDynamic.DYNAMIC if at in dims else DimDynamic.STATIC for at in range(len(spec.shape))]
     context: Any = cast(Any, StatelessSymbolicContext)(dynamic_sizes=kinds)
-    made = mode.from_tensor(real, symbolic_context=context, source=ConstantSource(f"argument_{id(spec)}"))
+    made = mode.from_tensor(real, symbolic_context=context, source=ConstantSource(name or f"argument_{id(spec)}"))
     for at, of in dims.items():
         symbol: Any = made.shape[at]
         products[symbol.node.expr] = of
@@ -148,7 +163,8 @@ def _tensor(
 
 def _number(value: int, of: Product, mode: FakeTensorMode, products: dict[object, Product]) -> object:
     """A symbol, as a size of a tensor that nothing else knows. products: as `_tensor` takes it"""
-    return _tensor(TensorSpec("u8", (value,)), {0: of}, mode, products).shape[0]
+    spec = TensorSpec("u8", (value,))
+    return _tensor(spec, {0: of}, mode, products, f"number_{len(products)}").shape[0]
 
 
 def varying_numbers(entry: Entry, others: Sequence[tuple[Point, Entry]]) -> dict[str, Product]:
