@@ -29,15 +29,22 @@ class SizeRange:
     """A named size from `least` to `largest`, both included; 1 <= least < largest.
 
     of_data: where it arises, if no comment declares it: "as many as torch.where in line 43 selects"
+    up_to:   of such a size the most that it can be, where a run has to be traced with less
     """
 
     name: str
     least: int
     largest: int
     of_data: str = ""
+    up_to: int = 0
 
     def __str__(self) -> str:
         return f"{self.name} = {self.least}..{self.largest}"
+
+    @property
+    def whole(self) -> SizeRange:
+        """The range with all that its size can be."""
+        return replace(self, largest=max(self.largest, self.up_to), up_to=0)
 
     @property
     def middle(self) -> int:

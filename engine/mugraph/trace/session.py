@@ -241,7 +241,7 @@ class Session:
         constants = self.constants = Constants(real=mode is None)
         builder = Builder(self.places, mode, constants)
         sizes = self.sizes_of_data.setdefault(entry.function, SizesOfData(self.source.path, _names_of(entry)))
-        with torch.no_grad(), OneDevice(), DataSizes(sizes, constants, self.pick), constants:
+        with torch.no_grad(), OneDevice(), DataSizes(sizes, constants, lambda size, _: self.pick(size)), constants:
             ready = builder.ready(entry)
             with builder.within(), as_recorded(ready.around), self.recorder.recording():
                 ready.function(*ready.args, **ready.kwargs)

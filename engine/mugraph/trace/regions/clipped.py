@@ -29,13 +29,14 @@ def clipped(region: Region, samples: Sequence[Region]) -> Region:
         shorter = replace(one, largest=one.largest - 1)
         if shorter.largest - shorter.least + 1 < _LEAST_SIZES:
             continue
-        found = _without_largest(region, made, one, shorter)
+        found = with_largest(region, made, one, shorter)
         if not (_misleads(found.values, samples) or _is_whole(found, samples)):
             return found
     return region
 
 
-def _without_largest(region: Region, made: DynamicSize, old: SizeRange, new: SizeRange) -> Region:
+def with_largest(region: Region, made: DynamicSize, old: SizeRange, new: SizeRange) -> Region:
+    """The region with another largest size of one range."""
     ranges = [new if one == old else one for one in made.ranges]
     point = largest_point(ranges)
     values = infos_at(region.values, made, point)

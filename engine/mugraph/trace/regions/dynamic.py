@@ -24,7 +24,7 @@ from mugraph.ir.ranges import (
     product_of,
 )
 from mugraph.ir.region import Argument, Call, Named, Region, TensorInfo
-from mugraph.trace.regions.clipped import clipped
+from mugraph.trace.regions.clipped import clipped, with_largest
 from mugraph.trace.regions.growing_masks import with_corners
 from mugraph.trace.regions.size_words import listed, other_calls, other_values, said, same_kind
 
@@ -183,7 +183,15 @@ def _dynamic(
     first, *others = leading([one for one in ranges if one.name in used] or ranges)
     made = DynamicSize(first, shapes, strides, calls, tuple(others), numbers)
     found = replace(region, dynamic=made, guards=tuple(_guards(region, made)))
-    return clipped(found, seen[1:])
+    return _whole(clipped(found, seen[1:]))
+
+
+def _whole(region: Region) -> Region:
+    """With all of the sizes that come of data, of which only some could be traced."""
+    for one in region.dynamic.ranges if region.dynamic is not None else ():
+        if one.up_to > one.largest and region.dynamic is not None:
+            region = with_largest(region, region.dynamic, one, one.whole)
+    return region
 
 
 def _same_values(region: Region, other: Region) -> bool:

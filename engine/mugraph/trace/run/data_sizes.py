@@ -9,7 +9,7 @@ program reads their numbers, they are taken for the first ones.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -22,16 +22,15 @@ from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 from mugraph.ir.ranges import SizeRange
 from mugraph.trace.pytorch.targets import last_part, target_of
 from mugraph.trace.run.constants import Constants
+from mugraph.trace.run.counts import Counted, Counts, Size, counts_of
 from mugraph.trace.run.torch_mode import TorchMode
 from mugraph.trace.syntax.size_ranges import LARGEST
 
 _NAME = "rows"
-_NUMBER = ("item", "__int__", "__index__")
-_COUNTS = "torch.bincount"
 _MOST_NUMBERS = 1 << 16
 """Of what is selected, when it is made again with numbers."""
-Size = Callable[[SizeRange], Any]
-"""Which of its sizes is taken: a number, or a symbol."""
+Place = tuple[str, int]
+"""A file and a line of it."""
 
 
 def comes_of_data(target: str, args: Sequence[object], kwargs: Mapping[str, object]) -> bool:
@@ -52,15 +51,15 @@ def comes_of_data(target: str, args: Sequence[object], kwargs: Mapping[str, obje
 class SizesOfData:
     """The sizes of one function's runs: a place keeps its name from run to run.
 
-    here: the file whose functions are run. taken: names that are others' already. places: the sizes by where they arise, one for each length of what is
-    searched there. stepped: names of those that a loop has a step for each of, which are no ranges
+    here:    the file whose functions are run
+    taken:   names that are others' already
+    places:  the sizes by where they arise, one for each length of what is searched there
+    stepped: names of those that a loop has a step for each of, which are no ranges
     """
 
     here: str = ""
     taken: Collection[str] = ()
-    places: dict[tuple[str, int], dict[int, SizeRange]] = field(
-        default_factory=dict[tuple[str, int], dict[int, SizeRange]]
-    )
+    places: dict[Place, dict[int, SizeRange]] = field(default_factory=dict[Place, dict[int, SizeRange]])
     stepped: set[str] = field(default_factory=set[str])
 
     @property
@@ -68,17 +67,23 @@ class SizesOfData:
         every = (one for found in self.places.values() for one in found.values())
         return tuple(one for one in every if one.name not in self.stepped and one.largest > 1)
 
-    def at(self, place: tuple[str, int], called: str, most: int, met: dict[tuple[str, int], list[int]]) -> SizeRange:
-        """The size of one place. most: that it can be in this run. met: the different ones of this run by place, in
-        the order in which they were met: another run may have others, if the arguments have other sizes"""
+    def at(self, place: Place, words: str, ends: tuple[int, int], met: dict[Place, list[int]]) -> SizeRange:
+        """The size of one place.
+
+        words: "as many as torch.where{} selects", with its place in the source in it
+        ends:  the most that is traced, and the most that it can be, in this run
+        met:   the different ones of this run by place, in the order in which they were met: another run may have
+               others, if the arguments have other sizes
+        """
+        traced, most = ends
         lengths, found = met.setdefault(place, []), self.places.setdefault(place, {})
         if most not in lengths:
             lengths.append(most)
         which = lengths.index(most)
         if which not in found:
-            where = f"line {place[1]}" + (f" of {Path(place[0]).name}" if place[0] != self.here else "")
-            words = f"as many as {called} in {where} {'counts' if called == _COUNTS else 'selects'}"
-            found[which] = SizeRange(self._name(), 1, max(1, min(most, LARGEST)), words)
+            where = f" in line {place[1]}" + (f" of {Path(place[0]).name}" if place[0] != self.here else "")
+            largest = max(1, min(traced, LARGEST))
+            found[which] = SizeRange(self._name(), 1, largest, words.format(where), max(largest, min(most, LARGEST)))
         return found[which]
 
     def _name(self) -> str:
@@ -90,67 +95,95 @@ class DataSizes(TorchMode):
     """Within it, calls whose results are as long as data say return as many as `size` takes of the range."""
 
     def __init__(self, sizes: SizesOfData, constants: Constants, size: Size) -> None:
-        """constants: whose numbers are known, so that how many there are is as well"""
+        """constants: of which the numbers are known, so that how many there are is as well"""
         super().__init__()
         self._sizes = sizes
         self._constants = constants
         self._size = size
         self._guessed = Constants(real=False)
-        self._met: dict[tuple[str, int], list[int]] = {}
+        self._counted = Counted(self._range_of_counts, size)
+        self._met: dict[Place, list[int]] = {}
         self._of_mask: dict[tuple[int, int], tuple[SizeRange, torch.Tensor]] = {}
-        self._counts: dict[int, tuple[SizeRange, torch.Tensor]] = {}
+        self._of_counts: dict[Counts, SizeRange] = {}
         self._selected: dict[int, tuple[SizeRange, torch.Tensor]] = {}
 
     def __enter__(self) -> DataSizes:
         self._guessed.__enter__()
-        return cast("DataSizes", super().__enter__())
+        super().__enter__()
+        return self
 
-    def __exit__(self, *raised: Any) -> None:
-        super().__exit__(*raised)
-        self._guessed.__exit__(*raised)
+    def __exit__(self, exc_type: object, exc_val: object, exc_tb: object) -> None:
+        leave: Callable[..., object] = cast(Any, super()).__exit__
+        leave(exc_type, exc_val, exc_tb)
+        cast(Any, self._guessed).__exit__(exc_type, exc_val, exc_tb)
 
     def called(self, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
         target = target_of(function)
         name = last_part(target)
         given = args[0] if args else kwargs.get("input")
-        if not isinstance(given, torch.Tensor):
+        if not isinstance(given, torch.Tensor) or (given.dim() == 0 and not isinstance(given, FakeTensor)):
             return function(*args, **kwargs)
-        if id(given) in self._counts and (found := self._counted(function, name, given, args, kwargs)) is not None:
-            return found
+        known = self._counted.read(name, function, args, kwargs)
+        if known is not None:
+            return known[0]
         if name == "unbind" and id(given) in self._selected:  # `for expert in selected`
             self._sizes.stepped.add(self._selected[id(given)][0].name)
-        if not comes_of_data(target, args, kwargs) or given.dim() == 0:
-            return function(*args, **kwargs)
+        if comes_of_data(target, args, kwargs) and given.dim():
+            return self._of_data(target, name, function, given, args, kwargs)
+        out = function(*args, **kwargs)
+        if name == "sum" and isinstance(out, FakeTensor) and not given.dtype.is_floating_point:
+            self._note_counts(name, given, out, target)
+        return out
+
+    def _of_data(
+        self,
+        target: str,
+        name: str,
+        function: Callable[..., object],
+        given: torch.Tensor,
+        args: tuple[object, ...],
+        kwargs: Mapping[str, object],
+    ) -> object:
         if name == "where":
             return self._nonzero(given, "torch.where").unbind(1)
-        if name == "nonzero":
+        if name in ("nonzero", "argwhere"):
             found = self._nonzero(given, target)
-            as_tuple = kwargs.get("as_tuple", False)
-            return found.unbind(1) if as_tuple else found
-        if name == "argwhere":
-            return self._nonzero(given, target)
+            return found.unbind(1) if kwargs.get("as_tuple", False) else found
         if name == "__getitem__":
             return function(given, self._without_masks(_items(args[1])))
         if name == "masked_select":
             mask = kwargs.get("mask", args[1] if len(args) > 1 else None)
-            if isinstance(mask, torch.Tensor):
-                one, other = torch.broadcast_tensors(given, mask)
-                return one.reshape(-1)[: self._many(other, target)]
-        if name == "bincount":
-            return self._bincount(function, given, args, kwargs)
+            if isinstance(mask, torch.Tensor) and mask.shape == given.shape:
+                return given.reshape(-1)[: self._size(self._range(mask, target), 0)].clone()
         if name in ("unique", "unique_consecutive") and not kwargs.keys() - {"sorted"} and len(args) < 3:
-            return given.reshape(-1)[: self._many(given, target)].clone()
+            return given.reshape(-1)[: self._size(self._range(given, target), 0)].clone()
+        if name == "bincount":
+            length = kwargs.get("minlength", args[2] if len(args) > 2 else 0)
+            if isinstance(length, int) and length and isinstance(given, FakeTensor):  # greater numbers: taken for none
+                found = given.new_empty((length,), dtype=torch.int64)
+                self._note_counts(name, given, found, target)
+                return found
         return function(*args, **kwargs)
 
-    def _many(self, mask: torch.Tensor, called: str) -> Any:
-        """How many of a mask's elements hold, or are different."""
-        return self._size(self._range(mask, called))
+    def _note_counts(self, name: str, given: torch.Tensor, out: torch.Tensor, target: str) -> None:
+        counts = counts_of(name, given, out, _word(target))
+        if counts is not None:
+            self._counted.note(out, counts)
+
+    def _range_of_counts(self, counts: Counts) -> SizeRange:
+        whole = Counts(counts.length, counts.most, counts.share, counts.called)
+        if whole not in self._of_counts:
+            words = f"as many as {counts.called} counts, read{{}}"
+            self._of_counts[whole] = self._sizes.at(_place(), words, (counts.share, counts.most), self._met)
+        return self._of_counts[whole]
 
     def _range(self, mask: torch.Tensor, called: str) -> SizeRange:
         known = self._of_mask.get((id(mask), mask._version))
         if known is not None:
             return known[0]
-        found = self._sizes.at(_place(), _word(called), _most(mask), self._met)
+        total: Any = mask.numel()
+        most = int(total if isinstance(total, int) else total.node.hint)
+        found = self._sizes.at(_place(), f"as many as {_word(called)}{{}} selects", (most, most), self._met)
         self._of_mask[id(mask), mask._version] = found, mask
         return found
 
@@ -162,7 +195,7 @@ class DataSizes(TorchMode):
                 many: Any = int(torch.count_nonzero(numbers))
             return mask.new_empty_strided((many, mask.dim()), (1, many), dtype=torch.int64)
         size = self._range(mask, called)
-        many = self._size(size)
+        many = self._size(size, 0)
         found = mask.new_empty_strided((many, mask.dim()), (1, many), dtype=torch.int64)
         if isinstance(many, int):
             if not isinstance(mask, FakeTensor):
@@ -184,44 +217,6 @@ class DataSizes(TorchMode):
                 found.append(item)
         return tuple(found)
 
-    def _bincount(
-        self,
-        function: Callable[..., object],
-        given: torch.Tensor,
-        args: tuple[object, ...],
-        kwargs: Mapping[str, object],
-    ) -> object:
-        """Each counts the same: a fair share. Numbers beyond the least length are taken for none."""
-        least = kwargs.get("minlength", args[2] if len(args) > 2 else 0)
-        if not isinstance(least, int) or least < 1 or not isinstance(given, FakeTensor):
-            return function(*args, **kwargs)
-        found = given.new_empty((least,), dtype=torch.int64)
-        size = self._sizes.at(_place(), _COUNTS, max(1, _most(given) // least), self._met)
-        self._counts[id(found)] = size, found
-        return found
-
-    def _counted(
-        self, function: Callable[..., object], name: str, given: torch.Tensor, args: Any, kwargs: Any
-    ) -> object | None:
-        """What is made of counts: numbers, each of which the size is; None: nothing that is known."""
-        size, _ = self._counts[id(given)]
-        if name in _NUMBER and given.dim() == 0:
-            return self._size(size)
-        if name == "numpy" and given.dim() == 1:
-            import numpy
-
-            many = self._size(size)
-            return numpy.array([many] * given.shape[0], dtype=None if isinstance(many, int) else object)
-        if name == "cpu":
-            return given
-        if name in ("unbind", "__getitem__") and given.dim() == 1:  # FakeTensor.tolist asks the items of a tensor
-            found = function(*args, **kwargs)
-            items = found if isinstance(found, tuple) else (found,)
-            for one in cast("tuple[torch.Tensor, ...]", items):
-                self._counts[id(one)] = size, one
-            return found
-        return None
-
 
 def _items(index: object) -> Sequence[object]:
     return cast("tuple[object, ...]", index) if isinstance(index, tuple) else (index,)
@@ -229,12 +224,6 @@ def _items(index: object) -> Sequence[object]:
 
 def _is_mask(item: object) -> bool:
     return isinstance(item, torch.Tensor) and item.dtype in (torch.bool, torch.uint8) and item.dim() > 0
-
-
-def _most(mask: torch.Tensor) -> int:
-    """Elements that it has, at the largest size where that is a symbol."""
-    total: Any = mask.numel()
-    return int(total if isinstance(total, int) else total.node.hint)
 
 
 def _first_places(shape: Sequence[int], many: int) -> torch.Tensor:
@@ -246,17 +235,11 @@ def _word(target: str) -> str:
     return target.removeprefix("Tensor.").removesuffix(".__get__")
 
 
-def _place() -> tuple[str, int]:
-    """The file and the line of who called PyTorch."""
-    for frame in _frames():
-        name = str(frame.f_globals.get("__name__", ""))
-        if name.partition(".")[0] not in ("torch", "mugraph"):
-            return frame.f_code.co_filename, frame.f_lineno
-    return "", 0
-
-
-def _frames() -> Iterator[FrameType]:
+def _place() -> Place:
+    """Of who called PyTorch."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
-        yield frame
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in ("torch", "mugraph"):
+            return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
+    return "", 0

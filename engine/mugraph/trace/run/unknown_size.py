@@ -38,6 +38,35 @@ MOST = 4096
 
 
 @dataclass
+class _Symbols:
+    """Symbols of sizes that come of data: of counts one for each number that is read, all of which are one size.
+
+    products: takes them, with what they are
+    """
+
+    shapes: ShapeEnv
+    sizes: Sequence[SizeRange]
+    products: dict[object, Product]
+    known: dict[tuple[str, int], object] = field(default_factory=dict[tuple[str, int], object])
+    made: set[object] = field(default_factory=set[object])
+
+    def of(self, size: SizeRange, at: int) -> object:
+        if size not in self.sizes:
+            return size.largest
+        if (size.name, at) not in self.known:
+            source = ConstantSource(f"{size.name}_{at}")
+            symbol: Any = self.shapes.create_symbol(size.largest, source, dynamic_dim=DimDynamic.DYNAMIC)
+            self.products[symbol] = Product(1, (size.name,))
+            self.made.add(symbol)
+            self.known[size.name, at] = self.shapes.create_symintnode(symbol, hint=size.largest, source=source)
+        return self.known[size.name, at]
+
+    def is_of_several(self, guard: Any) -> bool:
+        """Is it about several such numbers? Of these it is known that together they are no more than there is."""
+        return len(self.made & guard.expr.free_symbols) > 1
+
+
+@dataclass
 class _SymbolicBuilder(Builder):
     """given: tensor arguments and whole numbers that are there already, by the ids of what is said of them."""
 
@@ -70,15 +99,8 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
             spec = entry.arguments[name]
             given[id(spec)] = _number(int(cast(Expression, spec).text), of, mode, products)
         builder = _SymbolicBuilder(places, mode, constants, given=given)
-        symbols = {
-            one: _number(one.largest, Product(1, (one.name,)), mode, products) for one in entry.sizes if one.of_data
-        }
-        with (
-            torch.no_grad(),
-            OneDevice(),
-            DataSizes(of_data, constants, lambda size: symbols.get(size, size.largest)),
-            constants,
-        ):
+        symbols = _Symbols(shapes, entry.sizes, products)
+        with torch.no_grad(), OneDevice(), DataSizes(of_data, constants, symbols.of), constants:
             ready = builder.ready(entry)
             numbers = cache(lambda: [_values(products, point) for point in _points(entry.sizes)])
             with builder.within(), as_recorded(ready.around), enable_python_dispatcher(), Parts(numbers):
@@ -88,8 +110,8 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
         frames = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == path]
         where = f", line {frames[-1]}" if frames else ""
         return f"PyTorch cannot follow the code without knowing the size ({line[:120]}{where})"
-    guards = cast("Sequence[Any]", shapes.guards)
-    for point in _points(entry.sizes):
+    guards = [guard for guard in cast("Sequence[Any]", shapes.guards) if not symbols.is_of_several(guard)]
+    for point in _points([one.whole for one in entry.sizes]):
         values = _values(products, point)
         broken = next(
             (
@@ -144,17 +166,15 @@ def _tensor(
     dims: Mapping[int, Product],
     mode: FakeTensorMode,
     products: dict[object, Product],
-    name: str = "",
 ) -> torch.Tensor:
-    """Without contents, some of its dimensions symbols. products: takes the symbols, with what they are. name: one of
-    its own; that of an argument where there is none"""
+    """Without contents, some of its dimensions symbols. products: takes the symbols, with what they are"""
     dtype = DTYPE_NAMES[spec.dtype]
     real = torch.empty(spec.shape, dtype=dtype)
     if spec.strides is not None:
         real = torch.empty_strided(spec.shape, spec.strides, dtype=dtype)
     kinds = [DimDynamic.DYNAMIC if at in dims else DimDynamic.STATIC for at in range(len(spec.shape))]
     context: Any = cast(Any, StatelessSymbolicContext)(dynamic_sizes=kinds)
-    made = mode.from_tensor(real, symbolic_context=context, source=ConstantSource(name or f"argument_{id(spec)}"))
+    made = mode.from_tensor(real, symbolic_context=context, source=ConstantSource(f"argument_{id(spec)}"))
     for at, of in dims.items():
         symbol: Any = made.shape[at]
         products[symbol.node.expr] = of
@@ -163,8 +183,7 @@ def _tensor(
 
 def _number(value: int, of: Product, mode: FakeTensorMode, products: dict[object, Product]) -> object:
     """A symbol, as a size of a tensor that nothing else knows. products: as `_tensor` takes it"""
-    spec = TensorSpec("u8", (value,))
-    return _tensor(spec, {0: of}, mode, products, f"number_{len(products)}").shape[0]
+    return _tensor(TensorSpec("u8", (value,)), {0: of}, mode, products).shape[0]
 
 
 def varying_numbers(entry: Entry, others: Sequence[tuple[Point, Entry]]) -> dict[str, Product]:
