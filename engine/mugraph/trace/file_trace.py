@@ -15,6 +15,7 @@ from mugraph.ir.ranges import Take, takes
 from mugraph.ir.region import Region, Trace
 from mugraph.trace.decisions import decisions
 from mugraph.trace.pytorch.callables import Judge
+from mugraph.trace.regions.by_numbers import without_sizes_of_data
 from mugraph.trace.regions.check import check_found
 from mugraph.trace.regions.dynamic import with_ranges
 from mugraph.trace.regions.partition import Partition
@@ -86,6 +87,11 @@ def _traced(session: Session, entries: Sequence[Entry]) -> list[Region]:
     for entry in entries:
         session.trace(entry, partition)
     regions = [*partition.regions(), *session.failed]
+    doubted = [entry for entry in entries if entry.function in session.with_numbers]
+    if doubted:
+        again = _session_beside(session)
+        again.seed = session.seed + 1
+        regions = without_sizes_of_data(regions, _regions(again, doubted))
     entries = [_with_sizes_of_data(session, entry) for entry in entries]
     ranges = {entry.function: entry.sizes for entry in entries if entry.sizes}
     if ranges:
@@ -111,14 +117,23 @@ def _definitions(session: Session, pick: Take) -> Definitions:
 
 def _at(session: Session, functions: Collection[str], pick: Take) -> list[Region]:
     """The regions at one size of every declared range."""
-    entries = _definitions(session, pick).entries
+    other = _session_beside(session)
+    other.pick = pick
+    return _regions(other, [entry for entry in _definitions(session, pick).entries if entry.function in functions])
+
+
+def _session_beside(session: Session) -> Session:
+    """That runs the same functions once more."""
     other = Session(session.request, session.source, session.recorder, session.workspace, session.namespace)
-    other.sizes_of_data, other.pick = session.sizes_of_data, pick
+    other.sizes_of_data = session.sizes_of_data
+    return other
+
+
+def _regions(session: Session, entries: Sequence[Entry]) -> list[Region]:
     partition = Partition()
     for entry in entries:
-        if entry.function in functions:
-            other.trace(entry, partition)
-    return [*partition.regions(), *other.failed]
+        session.trace(entry, partition)
+    return [*partition.regions(), *session.failed]
 
 
 def _of_callers(

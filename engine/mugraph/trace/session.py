@@ -85,7 +85,8 @@ MAX_REAL_ELEMENTS = 1 << 26  # what a second run on real tensors may take
 class Session:
     """source: of the file whose functions are run; regions are looked for in the workspace's `traced`.
     elsewhere: the user's other files that have regions outside of those that were found -> which
-    sizes_of_data: by function. pick: which of each is taken"""
+    sizes_of_data: by function. pick: which of each is taken
+    seed: of random numbers. with_numbers: functions that could only be run with them"""
 
     request: Request
     source: Source
@@ -101,6 +102,8 @@ class Session:
     elsewhere: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
     sizes_of_data: dict[str, SizesOfData] = field(default_factory=dict[str, SizesOfData])
     pick: Take = largest_of
+    seed: int = 0
+    with_numbers: set[str] = field(default_factory=set[str])
     constants: Constants = field(default_factory=lambda: Constants(real=True))
     incomplete: str = ""  # why the file was not imported to its end
 
@@ -223,6 +226,7 @@ class Session:
             if not small:
                 raise failed
             _log.info("%s is run on real tensors: %s", entry.function, sentence(failed, self.source))
+            self.with_numbers.add(entry.function)
         self.run_in(entry, None)
 
     def run_without_numbers(self, entry: Entry, answers_for_run: bool) -> None:
@@ -237,7 +241,7 @@ class Session:
 
     def run_in(self, entry: Entry, mode: FakeTensorMode | None) -> None:
         self.recorder.begin(keep_copies=self.request.check)
-        torch.random.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+        torch.random.manual_seed(self.seed)  # pyright: ignore[reportUnknownMemberType]
         constants = self.constants = Constants(real=mode is None)
         builder = Builder(self.places, mode, constants)
         sizes = self.sizes_of_data.setdefault(entry.function, SizesOfData(self.source.path, _names_of(entry)))
