@@ -128,6 +128,9 @@ class DataSizes(TorchMode):
             return known[0]
         if name == "unbind" and id(given) in self._selected:  # `for expert in selected`
             self._sizes.stepped.add(self._selected[id(given)][0].name)
+        if name == "__getitem__" and any(map(_is_number, _items(args[1]))):
+            items = tuple(self._any_number(one) if _is_number(one) else one for one in _items(args[1]))
+            args = (given, items if isinstance(args[1], tuple) else items[0])
         if comes_of_data(target, args, kwargs) and given.dim():
             return self._of_data(target, name, function, given, args, kwargs)
         out = function(*args, **kwargs)
@@ -189,11 +192,9 @@ class DataSizes(TorchMode):
 
     def _nonzero(self, mask: torch.Tensor, called: str) -> torch.Tensor:
         """What `torch.nonzero` returns, which lies column by column."""
-        numbers = self._constants.numbers_of(mask) if isinstance(mask, FakeTensor) else None
-        if numbers is not None:
-            with unset_fake_temporarily(), torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
-                many: Any = int(torch.count_nonzero(numbers))
-            return mask.new_empty_strided((many, mask.dim()), (1, many), dtype=torch.int64)
+        known = self._known(mask)
+        if known is not None:
+            return mask.new_empty_strided((known, mask.dim()), (1, known), dtype=torch.int64)
         size = self._range(mask, called)
         many = self._size(size, 0)
         found = mask.new_empty_strided((many, mask.dim()), (1, many), dtype=torch.int64)
@@ -206,6 +207,20 @@ class DataSizes(TorchMode):
                 self._guessed.same(found, places)
         self._selected[id(found)] = size, found
         return found
+
+    def _any_number(self, index: object) -> int:
+        """For a whole number that is data: where it says which expert's weight is read, any has the same shape."""
+        with unset_fake_temporarily(), torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
+            numbers = [one.numbers_of(cast(torch.Tensor, index)) for one in (self._constants, self._guessed)]
+            return next((int(one) for one in numbers if one is not None), 0)
+
+    def _known(self, mask: torch.Tensor) -> int | None:
+        """How many elements of a constant hold."""
+        if not isinstance(mask, FakeTensor):
+            return None
+        with unset_fake_temporarily(), torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
+            numbers = self._constants.numbers_of(mask)
+            return None if numbers is None else int(torch.count_nonzero(numbers))
 
     def _without_masks(self, items: Sequence[object]) -> tuple[object, ...]:
         """An index with the places at which masks hold in place of them."""
@@ -224,6 +239,14 @@ def _items(index: object) -> Sequence[object]:
 
 def _is_mask(item: object) -> bool:
     return isinstance(item, torch.Tensor) and item.dtype in (torch.bool, torch.uint8) and item.dim() > 0
+
+
+def _is_number(item: object) -> bool:
+    """A whole number, in a tensor that has none."""
+    if not isinstance(item, FakeTensor) or item.dim():
+        return False
+    dtype = cast(torch.Tensor, item).dtype
+    return not (dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
 
 
 def _first_places(shape: Sequence[int], many: int) -> torch.Tensor:
