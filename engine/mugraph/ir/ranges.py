@@ -24,14 +24,25 @@ Point = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class SizeRange:
-    """A named size from `least` to `largest`, both included; 1 <= least < largest."""
+    """A named size from `least` to `largest`, both included; 1 <= least < largest.
+
+    of_data: where it arises, if no comment declares it: "as many as torch.where in line 43 selects"
+    up_to:   of such a size the most that it can be, where a run has to be traced with less
+    """
 
     name: str
     least: int
     largest: int
+    of_data: str = ""
+    up_to: int = 0
 
     def __str__(self) -> str:
         return f"{self.name} = {self.least}..{self.largest}"
+
+    @property
+    def whole(self) -> SizeRange:
+        """The range with all that its size can be."""
+        return replace(self, largest=max(self.largest, self.up_to), up_to=0)
 
     @property
     def middle(self) -> int:
@@ -153,8 +164,9 @@ class DynamicSize:
 
     @property
     def words(self) -> str:
-        """ "b = 1..8, t = 1..64", in the order of the names."""
-        return ", ".join(map(str, sorted(self.ranges, key=lambda one: one.name)))
+        """ "b = 1..8, t = 1..64", in the order of the names. What no comment declares is said to come of data."""
+        every = sorted(self.ranges, key=lambda one: one.name)
+        return ", ".join(f"{one} ({one.of_data})" if one.of_data else str(one) for one in every)
 
     def point(self, size: int | Point) -> Point:
         """Where the first size is this one: the others are the largest."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from sys import meta_path
@@ -14,6 +15,7 @@ from mugraph.ir.ranges import Take, takes
 from mugraph.ir.region import Region, Trace
 from mugraph.trace.decisions import decisions
 from mugraph.trace.pytorch.callables import Judge
+from mugraph.trace.regions.by_numbers import without_sizes_of_data
 from mugraph.trace.regions.check import check_found
 from mugraph.trace.regions.dynamic import with_ranges
 from mugraph.trace.regions.partition import Partition
@@ -85,16 +87,28 @@ def _traced(session: Session, entries: Sequence[Entry]) -> list[Region]:
     for entry in entries:
         session.trace(entry, partition)
     regions = [*partition.regions(), *session.failed]
+    doubted = [entry for entry in entries if entry.function in session.with_numbers]
+    if doubted:
+        again = _session_beside(session)
+        again.seed = session.seed + 1
+        regions = without_sizes_of_data(regions, _regions(again, doubted))
+    entries = [_with_sizes_of_data(session, entry) for entry in entries]
     ranges = {entry.function: entry.sizes for entry in entries if entry.sizes}
     if ranges:
         chosen = {entry.function: entry for entry in entries}
         taken = takes([one for sizes in ranges.values() if len(sizes) > 1 for one in sizes])
         samples = [_at(session, chosen.keys(), take) for take in taken]
-        decided, called = decisions(partial(_definitions, session), session.places, chosen)
+        decided, called = decisions(partial(_definitions, session), session.places, chosen, session.sizes_of_data)
         regions = with_ranges(regions, samples, taken, ranges, decided, called)
     if session.request.check:
         session.errors.extend(check_found(partition))
     return regions
+
+
+def _with_sizes_of_data(session: Session, entry: Entry) -> Entry:
+    """The entry, with sizes that come of data beside those that its comment gives a range."""
+    found = session.sizes_of_data.get(entry.function)
+    return replace(entry, sizes=(*entry.sizes, *found.ranges)) if found is not None else entry
 
 
 def _definitions(session: Session, pick: Take) -> Definitions:
@@ -103,13 +117,23 @@ def _definitions(session: Session, pick: Take) -> Definitions:
 
 def _at(session: Session, functions: Collection[str], pick: Take) -> list[Region]:
     """The regions at one size of every declared range."""
-    entries = _definitions(session, pick).entries
+    other = _session_beside(session)
+    other.pick = pick
+    return _regions(other, [entry for entry in _definitions(session, pick).entries if entry.function in functions])
+
+
+def _session_beside(session: Session) -> Session:
+    """That runs the same functions once more."""
     other = Session(session.request, session.source, session.recorder, session.workspace, session.namespace)
+    other.sizes_of_data = session.sizes_of_data
+    return other
+
+
+def _regions(session: Session, entries: Sequence[Entry]) -> list[Region]:
     partition = Partition()
     for entry in entries:
-        if entry.function in functions:
-            other.trace(entry, partition)
-    return [*partition.regions(), *other.failed]
+        session.trace(entry, partition)
+    return [*partition.regions(), *session.failed]
 
 
 def _of_callers(

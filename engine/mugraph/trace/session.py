@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from mugraph.ir.ranges import Take
 from mugraph.ir.region import Region, Status
 from mugraph.nested import Reached, until_called_for
 from mugraph.trace.regions.elsewhere import regions_elsewhere
@@ -26,6 +27,7 @@ from mugraph.trace.run.around import as_recorded, autocast_words
 from mugraph.trace.run.autocast import remember_what_is_wanted
 from mugraph.trace.run.build import Builder, CannotBuild
 from mugraph.trace.run.constants import Constants
+from mugraph.trace.run.data_sizes import DataSizes, SizesOfData
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Entry
 from mugraph.trace.run.loader import Workspace
@@ -35,6 +37,7 @@ from mugraph.trace.run.recorder import Recorder
 from mugraph.trace.run.tape import Happening, Record
 from mugraph.trace.run.tape_writer import TraceTooLong
 from mugraph.trace.run.without_numbers import WithoutNumbers
+from mugraph.trace.syntax.size_ranges import largest_of
 from mugraph.trace.syntax.source import Source
 
 _log = logging.getLogger("mugraph.trace")
@@ -75,13 +78,20 @@ def is_about_fake_tensors(error: BaseException) -> bool:
     return False
 
 
+def _names_of(entry: Entry) -> set[str]:
+    """That sizes of data are not called, as they are said in its comment."""
+    return {*entry.arguments, *(one.name for one in entry.sizes)}
+
+
 MAX_REAL_ELEMENTS = 1 << 26  # what a second run on real tensors may take
 
 
 @dataclass
 class Session:
     """source: of the file whose functions are run; regions are looked for in the workspace's `traced`.
-    elsewhere: the user's other files that have regions outside of those that were found -> which"""
+    elsewhere: the user's other files that have regions outside of those that were found -> which
+    sizes_of_data: by function. pick: which of each is taken
+    seed: of random numbers. with_numbers: functions that could only be run with them"""
 
     request: Request
     source: Source
@@ -95,6 +105,10 @@ class Session:
     operators: int = 0
     ran: set[str] = field(default_factory=set[str])
     elsewhere: dict[str, dict[str, None]] = field(default_factory=dict[str, dict[str, None]])
+    sizes_of_data: dict[str, SizesOfData] = field(default_factory=dict[str, SizesOfData])
+    pick: Take = largest_of
+    seed: int = 0
+    with_numbers: set[str] = field(default_factory=set[str])
     constants: Constants = field(default_factory=lambda: Constants(real=True))
     incomplete: str = ""  # why the file was not imported to its end
 
@@ -217,6 +231,7 @@ class Session:
             if not small:
                 raise failed
             _log.info("%s is run on real tensors: %s", entry.function, sentence(failed, self.source))
+            self.with_numbers.add(entry.function)
         self.run_in(entry, None)
 
     def run_without_numbers(self, entry: Entry, answers_for_run: bool) -> None:
@@ -231,10 +246,11 @@ class Session:
 
     def run_in(self, entry: Entry, mode: FakeTensorMode | None) -> None:
         self.recorder.begin(keep_copies=self.request.check)
-        torch.random.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+        torch.random.manual_seed(self.seed)  # pyright: ignore[reportUnknownMemberType]
         constants = self.constants = Constants(real=mode is None)
         builder = Builder(self.places, mode, constants)
-        with torch.no_grad(), OneDevice(), constants:
+        sizes = self.sizes_of_data.setdefault(entry.function, SizesOfData(self.source.path, _names_of(entry)))
+        with torch.no_grad(), OneDevice(), DataSizes(sizes, constants, lambda size, _: self.pick(size)), constants:
             ready = builder.ready(entry)
             with builder.within(), as_recorded(ready.around), self.recorder.recording():
                 ready.function(*ready.args, **ready.kwargs)

@@ -176,7 +176,14 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
         first_lines += call("if ", "_fit_again", named, ":", width=90)
         first_lines.append(f"    return {' and '.join(masks) or True}")
     if dynamic is not None:
-        given = [*parameters, "any_size=True"]
+        indices = _only_indices(plan)
+        named = [*zip(plan.region.live_ins, parameters, strict=True)]
+        given = [*(name for live_in, name in named if live_in.value not in indices), "any_size=True"]
+        anywhere = [name for live_in, name in named if live_in.value in indices]
+        if anywhere and len(anywhere) < len(named):
+            given.append(f"anywhere=({', '.join(anywhere)},)")
+        elif anywhere:
+            given = [*parameters, "any_size=True"]
         dims = "".join(f" or {owner}.dim() != {rank}" for owner, rank in sizes.ranks.items())
         first_lines += call("if not ", "_runs_here", given, f"{dims}:", width=100)
         first_lines += ["    return False", *sizes.lines]
@@ -197,6 +204,20 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
         answer = ["try:", *(f"    {line}" for line in answer), *refusal]
     body = ['"""Whether it may run on these: what it was made and tested for, and no gradient is wanted."""', *answer]
     return function(tensors_fit(plan), parameters, "bool", body, sizes.parameters)
+
+
+def _only_indices(plan: RegionPlan) -> frozenset[int]:
+    """Values that PyTorch's own calls alone read, and these as indices: no kernel asks where they lie. (Of the places
+    that `torch.where` gives for two dimensions, those of the second begin in the middle of a tensor.)"""
+    plain = [made for step in plan.steps if not isinstance(step, KernelStep) for made in step.calls]
+    used = {value for made in plain if made.target == "Tensor.__getitem__" for value in operands(made)[1:]}
+    for step in plan.steps:
+        if isinstance(step, KernelStep):
+            used -= {*step.unit.inputs.values(), *(value for made in step.unit.views for value in operands(made))}
+        else:
+            for made in step.calls:
+                used -= {*operands(made)[: 1 if made.target == "Tensor.__getitem__" else None]}
+    return frozenset(used - {live_out.value for live_out in plan.region.live_outs})
 
 
 def _stride_checks(parameter: str, info: TensorInfo, value: int, sizes: RunSizes) -> list[str]:

@@ -30,13 +30,14 @@ def clipped(region: Region, samples: Sequence[Region]) -> Region:
         shorter = replace(one, largest=one.largest - 1)
         if shorter.largest - shorter.least + 1 < _LEAST_SIZES:
             continue
-        found = _without_largest(region, made, one, shorter)
+        found = with_largest(region, made, one, shorter)
         if not (_misleads(found.values, samples) or _is_whole(found, samples)):
             return found
     return region
 
 
-def _without_largest(region: Region, made: DynamicSize, old: SizeRange, new: SizeRange) -> Region:
+def with_largest(region: Region, made: DynamicSize, old: SizeRange, new: SizeRange) -> Region:
+    """The region with another largest size of one range."""
     ranges = [new if one == old else one for one in made.ranges]
     point = largest_point(ranges)
     values = infos_at(region.values, made, point)
@@ -82,7 +83,8 @@ def _misleads(values: Mapping[int, TensorInfo], samples: Sequence[Region]) -> bo
 
 def _is_whole(region: Region, samples: Sequence[Region]) -> bool:
     """Is a part taken of a tensor that is all of it here, and at no other size?"""
-    parts = [(operands(call)[0], call.outputs[0]) for call in region.calls if call.target == "Tensor.__getitem__"]
+    taken = [(operands(call), call.outputs[0]) for call in region.calls if call.target == "Tensor.__getitem__"]
+    parts = [(given[0], part) for given, part in taken if len(given) == 1]  # rows that an index names are no part
     return any(
         region.values[whole].shape == region.values[part].shape
         and sample.values[whole].shape != sample.values[part].shape

@@ -24,7 +24,7 @@ from mugraph.ir.ranges import (
 )
 from mugraph.ir.region import Argument, Call, Named, Region, TensorInfo
 from mugraph.ir.sized_arguments import multiple, sized, sized_of
-from mugraph.trace.regions.clipped import clipped
+from mugraph.trace.regions.clipped import clipped, with_largest
 from mugraph.trace.regions.growing_masks import with_corners
 from mugraph.trace.regions.size_words import listed, other_calls, other_values, said, same_kind
 
@@ -79,7 +79,7 @@ def with_ranges(
     Of code that is executed in several ways (partition.py), only the first has a region: which way is which at other
     sizes is not known.
     """
-    largest = [region for region in largest if region is _same_place(region, largest)]
+    largest = [one for one in largest if one is _same_place(one, largest) or _does_not_vary(one, samples)]
     found = [_of_samples(region, samples, taken, ranges) for region in largest]
     return [_with_arguments(_undecided(region, decisions), called) for region in found]
 
@@ -107,7 +107,8 @@ def _undecided(region: Region, decisions: Mapping[str, Decided | None]) -> Regio
 
 def refusal(ranges: Sequence[SizeRange], reason: object) -> str:
     """ "b cannot have a range: ...", "b and t cannot have ranges: ..."."""
-    names = " and ".join(sorted(one.name for one in ranges))
+    every = sorted(ranges, key=lambda one: one.name)
+    names = " and ".join(f"{one.name} ({one.of_data})" if one.of_data else one.name for one in every)
     return f"{names} cannot have {'a range' if len(ranges) == 1 else 'ranges'}: {reason}"
 
 
@@ -125,7 +126,7 @@ def _of_samples(
     ranges: Mapping[str, tuple[SizeRange, ...]],
 ) -> Region:
     others = [_same_place(region, sample) for sample in samples]
-    if region.status is not None or all(_alike(region, other) for other in others):
+    if region.status is not None or _does_not_vary(region, samples):
         return region
     reasons: list[str] = []
     own = ranges.get(region.function)
@@ -138,6 +139,10 @@ def _of_samples(
         except Varies as error:
             reasons.append(refusal(sizes, error))
     return replace(region, status="unsupported", reason=reasons[0])
+
+
+def _does_not_vary(region: Region, samples: Sequence[Sequence[Region]]) -> bool:
+    return all(any(_alike(region, other) for other in sample) for sample in samples)
 
 
 def _alike(region: Region, other: Region | None) -> bool:
@@ -178,7 +183,15 @@ def _dynamic(
     first, *others = leading([one for one in ranges if one.name in used] or ranges)
     made = DynamicSize(first, shapes, strides, calls, tuple(others), numbers)
     found = replace(region, dynamic=made, guards=tuple(_guards(region, made)))
-    return clipped(found, seen[1:])
+    return _whole(clipped(found, seen[1:]))
+
+
+def _whole(region: Region) -> Region:
+    """With all of the sizes that come of data, of which only some could be traced."""
+    for one in region.dynamic.ranges if region.dynamic is not None else ():
+        if one.up_to > one.largest and region.dynamic is not None:
+            region = with_largest(region, region.dynamic, one, one.whole)
+    return region
 
 
 def _same_values(region: Region, other: Region) -> bool:

@@ -94,7 +94,7 @@ class Constants(TorchMode):
         name = last_part(target_of(function))
         if name in _NUMBERS and args and isinstance(args[0], FakeTensor):
             with unset_fake_temporarily(), _quiet():
-                made = self._numbers_of(args[0])
+                made = self.numbers_of(args[0])
                 if made is not None:
                     return function(made, *args[1:], **kwargs)
         said = self._without_numbers(name, args)
@@ -106,7 +106,7 @@ class Constants(TorchMode):
             self._note(function, said, kwargs, given, old, out)
         return out
 
-    def _numbers_of(self, tensor: torch.Tensor) -> torch.Tensor | None:
+    def numbers_of(self, tensor: torch.Tensor) -> torch.Tensor | None:
         """What a constant holds; None where it is not known."""
         if tensor.numel() > MOST_ELEMENTS or not self._is_known(tensor):
             return None

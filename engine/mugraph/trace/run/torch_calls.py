@@ -15,6 +15,7 @@ from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.pytorch.targets import KEEPS_TYPE, REPEATABLE, functional_form, impurity, last_part, target_of
 from mugraph.trace.pytorch.words import words
 from mugraph.trace.run.arguments import NotAnArgument, as_arguments
+from mugraph.trace.run.data_sizes import comes_of_data
 from mugraph.trace.run.devices import ASKS_WHERE, HERE, device_argument, elsewhere, makes_tensors, problem_with
 from mugraph.trace.run.frames import frame_of_caller
 from mugraph.trace.run.recurrent import recurrent_by_shape
@@ -70,7 +71,8 @@ class TorchCalls(TorchMode):
         if not produced:
             self._read(target, given, before)
             return out
-        problem = self._third_party() or _structure_problem(out) or problem_with(place)
+        of_data = "returns as many as its data say" if comes_of_data(target, args, kwargs) else None
+        problem = self._third_party() or of_data or _structure_problem(out) or problem_with(place)
         if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
             problem = problem or "runs under autocast"
         writes, in_place = self._note_writes(given, before), ""

@@ -24,6 +24,7 @@ from mugraph.ir.ranges import Compared, Point, Product, SizeRange, largest_point
 from mugraph.trace.run.around import as_recorded
 from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
+from mugraph.trace.run.data_sizes import DataSizes, SizesOfData
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Entry
 from mugraph.trace.run.numbers_seen import NumbersSeen
@@ -41,6 +42,35 @@ MOST = 4096
 
 
 @dataclass
+class _Symbols:
+    """Symbols of sizes that come of data: of counts one for each number that is read, all of which are one size.
+
+    products: takes them, with what they are
+    """
+
+    shapes: ShapeEnv
+    sizes: Sequence[SizeRange]
+    products: dict[object, Product]
+    known: dict[tuple[str, int], object] = field(default_factory=dict[tuple[str, int], object])
+    made: set[object] = field(default_factory=set[object])
+
+    def of(self, size: SizeRange, at: int) -> object:
+        if size not in self.sizes:
+            return size.largest
+        if (size.name, at) not in self.known:
+            source = ConstantSource(f"{size.name}_{at}")
+            symbol: Any = self.shapes.create_symbol(size.largest, source, dynamic_dim=DimDynamic.DYNAMIC)
+            self.products[symbol] = Product(1, (size.name,))
+            self.made.add(symbol)
+            self.known[size.name, at] = self.shapes.create_symintnode(symbol, hint=size.largest, source=source)
+        return self.known[size.name, at]
+
+    def is_of_several(self, guard: Any) -> bool:
+        """Is it about several such numbers? Of these it is known that together they are no more than there is."""
+        return len(self.made & guard.expr.free_symbols) > 1
+
+
+@dataclass
 class _SymbolicBuilder(Builder):
     """given: tensor arguments and whole numbers that are there already, by the ids of what is said of them."""
 
@@ -51,13 +81,14 @@ class _SymbolicBuilder(Builder):
         return made if made is not None else super().value(spec)
 
 
-def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Places) -> str | None:
+def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Places, of_data: SizesOfData) -> str | None:
     """Why the code does not do the same at all sizes, as the end of a sentence; None if it does. Size 1 is left aside:
     PyTorch always treats it as a case of its own.
 
     entry:  the code with the largest sizes
     others: the same with other ones, which are told beside it
     places: of the user's file, whose lines are named
+    of_data: sizes that come of data, which the entry's are beside those that its comment gives a range
     """
     path = places.traced
     shapes = ShapeEnv()
@@ -72,7 +103,8 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
             spec = entry.arguments[name]
             given[id(spec)] = _number(int(cast(Expression, spec).text), of, mode, products)
         builder = _SymbolicBuilder(places, mode, constants, given=given)
-        with torch.no_grad(), OneDevice(), constants:
+        symbols = _Symbols(shapes, entry.sizes, products)
+        with torch.no_grad(), OneDevice(), DataSizes(of_data, constants, symbols.of), constants:
             ready = builder.ready(entry)
             numbers = cache(lambda: [_values(products, point) for point in _points(entry.sizes)])
             seen = NumbersSeen()
@@ -90,8 +122,8 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
         [largest_point(entry.sizes), *(point for point, _ in others)], products, [*_points(entry.sizes)][::_EACH]
     ):
         return strange
-    guards = cast("Sequence[Any]", shapes.guards)
-    for point in _points(entry.sizes):
+    guards = [guard for guard in cast("Sequence[Any]", shapes.guards) if not symbols.is_of_several(guard)]
+    for point in _points([one.whole for one in entry.sizes]):
         values = _values(products, point)
         broken = next(
             (
@@ -142,7 +174,10 @@ def _points(ranges: Sequence[SizeRange]) -> Iterator[Point]:
 
 
 def _tensor(
-    spec: TensorSpec, dims: Mapping[int, Product], mode: FakeTensorMode, products: dict[object, Product]
+    spec: TensorSpec,
+    dims: Mapping[int, Product],
+    mode: FakeTensorMode,
+    products: dict[object, Product],
 ) -> torch.Tensor:
     """Without contents, some of its dimensions symbols. products: takes the symbols, with what they are"""
     dtype = DTYPE_NAMES[spec.dtype]
