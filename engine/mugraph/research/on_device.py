@@ -29,5 +29,5 @@ def small_inputs(plan: RegionPlan) -> tuple[InputSpec, ...]:
 
 def is_right(subject: Subject, plan: RegionPlan, measurer: Measurer) -> bool:
     """Whether it gives what the plan's code gives. Raises Rejected where that cannot be spelled."""
-    agreed = measurer.agree(subject, code_of(plan.region), small_inputs(plan))
+    agreed = measurer.agree(subject, code_of(plan.region, plan), small_inputs(plan))
     return isinstance(agreed, Agreed) and agreed.passed

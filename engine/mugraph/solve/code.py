@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from mugraph.codegen.plain import FUNCTION, region_source
+from mugraph.ir.dtypes import COMPUTED, is_written
 from mugraph.ir.region import Region
 from mugraph.ops.tf32 import settings_of
+from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.tune.messages import Subject
 
 
-def code_of(region: Region) -> Subject:
-    """Raises Rejected where a call of it cannot be spelled."""
-    return Subject("eager", region_source(region), FUNCTION, tf32=settings_of(region.calls))
+def code_of(region: Region, plan: RegionPlan | None = None) -> Subject:
+    """plan: whose kernels are compared with it. Raises Rejected where a call of it cannot be spelled."""
+    jumps = plan is not None and _jumps(plan)
+    return Subject("eager", region_source(region), FUNCTION, tf32=settings_of(region.calls), jumps=jumps)
+
+
+def _jumps(plan: RegionPlan) -> bool:
+    """As of Subject: by what kernels compute, or what calls of PyTorch's own give."""
+    units = [step.unit.program for step in plan.steps if isinstance(step, KernelStep)]
+    read = {live.value for live in plan.region.live_ins}
+    made = [value.dtype for name, value in plan.region.values.items() if name not in read]
+    eight_bits = any(is_written(dtype) and dtype not in COMPUTED for dtype in made)
+    return eight_bits or any(op.kind.jumps for program in units for op in program.ops)

@@ -232,7 +232,7 @@ def _differs(way: Subject, plan: RegionPlan, specs: tuple[InputSpec, ...], timer
     measurer = timer.tools.measurer
     assert measurer is not None
     try:
-        agreed = measurer.agree(replace(way, name="mugraph"), code_of(plan.region), specs)
+        agreed = measurer.agree(replace(way, name="mugraph"), code_of(plan.region, plan), specs)
     except Rejected as error:
         return str(error)
     if isinstance(agreed, Refused):

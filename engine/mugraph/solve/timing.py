@@ -210,7 +210,7 @@ class RegionTimer:
             _log.info("%s is compared with the code as it runs alone: torch.compile takes too long", plan.name)
             names = names[:1]
         yield Working(self.number, f"measuring {plan.name}{where} against {_listed(names)}")
-        eager = code_of(region)
+        eager = code_of(region, plan)
         peers = self.tools.peers.measurer if self.tools.peers is not None and in_time else measurer
         # Which of several roundings counts depends on what else the program multiplies and adds.
         several = sum(bool(call.tf32) for call in region.calls) > 1

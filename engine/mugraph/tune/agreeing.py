@@ -13,6 +13,7 @@ from types import EllipsisType
 import torch
 
 from mugraph.tune import timing
+from mugraph.tune.apart import Apart, of_more_bits
 from mugraph.tune.device_errors import is_fatal, one_line
 from mugraph.tune.messages import Agreed, Failure, InputSpec
 
@@ -36,16 +37,21 @@ _TELLS = 1e-2
 
 
 def agree(
-    mine: Function, reference: Function, specs: Sequence[InputSpec], generator: torch.Generator
+    mine: Function,
+    reference: Function,
+    specs: Sequence[InputSpec],
+    generator: torch.Generator,
+    *,
+    jumps: bool = False,
 ) -> Agreed | Failure:
-    """Of the results, the one that is furthest off for what it may be.
+    """Of the results, the one that is furthest off for what it may be. jumps: as of Subject
 
     On inputs without a sign as well: the rounding of a weight is shared by all that is multiplied with it, and evens
     out in a mean where those have both signs. cuDNN rounds weights to tf32 in one order of memory, and computes in
     float32 in the other.
     """
     inputs = timing.make_inputs(specs, generator)
-    each = _compared(mine, reference, inputs)
+    each = _compared(mine, reference, inputs, jumps)
     if isinstance(each, Failure) and each is not _TOO_FEW:
         return each
     for tensor, spec in zip(inputs, specs, strict=True):
@@ -55,7 +61,7 @@ def agree(
                 flat.view(torch.uint8).bitwise_and_(0x7F)
             else:
                 flat.abs_()
-    without_sign = _compared(mine, reference, inputs)
+    without_sign = _compared(mine, reference, inputs, jumps)
     if isinstance(each, Failure):
         if isinstance(without_sign, Failure):
             return each
@@ -65,17 +71,22 @@ def agree(
     return max(each, key=lambda agreed: agreed.error / agreed.limit)
 
 
-def agree_on(mine: Function, reference: Function, inputs: Sequence[torch.Tensor]) -> Agreed | Failure:
+def agree_on(
+    mine: Function, reference: Function, inputs: Sequence[torch.Tensor], *, jumps: bool = False
+) -> Agreed | Failure:
     """As `agree`, on these inputs."""
-    each = _compared(mine, reference, inputs)
+    each = _compared(mine, reference, inputs, jumps)
     return each if isinstance(each, Failure) else max(each, key=lambda agreed: agreed.error / agreed.limit)
 
 
 _TOO_FEW = Failure("on random inputs there are too few numbers to compare")
 
 
-def _compared(mine: Function, reference: Function, inputs: Sequence[torch.Tensor]) -> list[Agreed] | Failure:
+def _compared(
+    mine: Function, reference: Function, inputs: Sequence[torch.Tensor], jumps: bool
+) -> list[Agreed] | Failure:
     """Of each result."""
+    others: list[tuple[Apart, Apart]] = []
     with torch.no_grad():
         found = timing.tensors_of(mine(*inputs))
         eager = timing.tensors_of(reference(*inputs))
@@ -84,10 +95,18 @@ def _compared(mine: Function, reference: Function, inputs: Sequence[torch.Tensor
         if any(one.shape != other.shape for one, other in zip(found, eager, strict=True)):
             return Failure("the results have other shapes than the original's")
         ours, theirs = ([timing.Errors() for _ in eager] for _ in range(2))
+        others = [(Apart(one.dtype), Apart(one.dtype)) for one in eager]
         for rows, exact in _exact(reference, inputs, eager):
-            for at, truth in enumerate(exact):
-                ours[at].add(found[at][rows], truth)
-                theirs[at].add(eager[at][rows], truth)
+            for at, truth in enumerate(map(of_more_bits, exact)):
+                one, other = of_more_bits(found[at][rows]), of_more_bits(eager[at][rows])
+                ours[at].add(one, truth)
+                theirs[at].add(other, truth)
+                if jumps:
+                    others[at][0].add(one, truth)
+                    others[at][1].add(other, truth)
+    if jumps:
+        shares = [(one.share, one.allowed(other)) for one, other in others]
+        return [Agreed(share <= limit, share, limit) for share, limit in shares]
     each: list[Agreed] = []
     for one, other, result in zip(ours, theirs, eager, strict=True):
         if one.share_of_numbers < _ENOUGH:

@@ -164,7 +164,7 @@ class _Worker:
         self._set(request.subject)
         generator = self._torch.Generator(device="cuda").manual_seed(1)
         mine, reference = (load(one, self._folder) for one in (request.subject, request.reference))
-        return agree(mine, reference, request.inputs, generator)
+        return agree(mine, reference, request.inputs, generator, jumps=request.reference.jumps)
 
     def _digits(self, request: Digits) -> Reply:
         from mugraph.trace.run.tf32 import take
@@ -224,7 +224,7 @@ class _Worker:
         self._called[request.name] = found.call
         if request.reference is not None:
             self._set(request.reference)
-            reason = found.differs(load(request.reference, self._folder))
+            reason = found.differs(load(request.reference, self._folder), jumps=request.reference.jumps)
             if reason is not None:
                 return Failure(reason)
         return Ok(time.perf_counter() - begun)

@@ -43,6 +43,8 @@ class Subject:
     compiler: "none", or torch.compile's mode
     beside:   files that the module reads: name, text
     tf32:     PyTorch's settings of TF32 that are on while it runs; others are off
+    jumps:    it rounds to whole numbers, or to eight bits: what a value in the middle between two of these becomes is
+              decided by its own error
     """
 
     name: str
@@ -51,6 +53,7 @@ class Subject:
     compiler: Compiler = "none"
     beside: tuple[tuple[str, str], ...] = ()
     tf32: tuple[Tf32, ...] = ()
+    jumps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
