@@ -191,7 +191,8 @@ def finished(
     if outcome.untested is not None:
         shown = _untested(kernels, library, outcome.untested)
         telling.chosen(kernels.variants[outcome.untested][0].candidate)
-        late = found.result(unit, shown, UNTESTED, rejected, cut_short=True)
+        wrong = f"; what was tested until then was rejected: {_most_common(rejected)}" if rejected else ""
+        late = found.result(unit, shown, UNTESTED + wrong, rejected, cut_short=True)
         return replace(late, lowering=lowering, late=True)
     if outcome.right is None:
         failed = "no kernel passed the float test" if not bounds.exact else "no kernel is to be offered"

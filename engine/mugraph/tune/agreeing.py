@@ -13,9 +13,10 @@ from types import EllipsisType
 import torch
 
 from mugraph.tune import timing
-from mugraph.tune.apart import Apart, of_more_bits
+from mugraph.tune.apart import Apart
 from mugraph.tune.device_errors import is_fatal, one_line
 from mugraph.tune.messages import Agreed, Failure, InputSpec
+from mugraph.verification.near import comparable
 
 _log = logging.getLogger("mugraph.tune")
 
@@ -97,8 +98,8 @@ def _compared(
         ours, theirs = ([timing.Errors() for _ in eager] for _ in range(2))
         others = [(Apart(one.dtype), Apart(one.dtype)) for one in eager]
         for rows, exact in _exact(reference, inputs, eager):
-            for at, truth in enumerate(map(of_more_bits, exact)):
-                one, other = of_more_bits(found[at][rows]), of_more_bits(eager[at][rows])
+            for at, truth in enumerate(map(comparable, exact)):
+                one, other = comparable(found[at][rows]), comparable(eager[at][rows])
                 ours[at].add(one, truth)
                 theirs[at].add(other, truth)
                 if jumps:

@@ -13,13 +13,9 @@ import torch
 
 _TIMES = 3.0
 """As many elements as PyTorch's own that are off may be."""
-_FEW, _SHARE = 4.0, 1 / 2000
-"""Elements, and a part of all, that say nothing by their number."""
-
-
-def of_more_bits(result: torch.Tensor) -> torch.Tensor:
-    """Float8 has no comparisons."""
-    return result.float() if result.is_floating_point() and result.dtype.itemsize == 1 else result
+_FEW, _SHARE = 4.0, 1 / 200
+"""Elements, and a part of all, that say nothing by their number. Of bfloat16 numbers that are divided by a seventh of
+the largest one in 1,400 lies in the middle, and a division that is exact there rounds it the other way (on an H200)."""
 
 
 @dataclass

@@ -42,7 +42,7 @@ from mugraph.verification.float_specials import SPECIALS, trouble, without_rows_
 from mugraph.verification.interpreter import patch_interpreter
 from mugraph.verification.judge import Compared, trouble_by_more
 from mugraph.verification.lowering.run import beside_calls
-from mugraph.verification.near import Near
+from mugraph.verification.near import Near, comparable
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed, Single
 from mugraph.verification.threads import threads_for
@@ -380,12 +380,7 @@ def _equal_signs(one: Tensor, other: Tensor) -> bool:
 
 def _by_parts(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Of tensors of one shape, so many elements at a time as a piece has."""
-    return zip(*(map(_comparable, torch.split(tensor.reshape(-1), _PIECE)) for tensor in tensors), strict=True)
-
-
-def _comparable(tensor: Tensor) -> Tensor:
-    """A GPU does not compare numbers of float8."""
-    return tensor.float() if tensor.is_floating_point() and tensor.itemsize == 1 else tensor
+    return zip(*(map(comparable, torch.split(tensor.reshape(-1), _PIECE)) for tensor in tensors), strict=True)
 
 
 def _square(x: Tensor) -> float:

@@ -26,6 +26,7 @@ class Near:
 
     def add(self, result: Tensor, eager: Tensor) -> None:
         """What was compared with float64."""
+        result, eager = comparable(result), comparable(eager)
         difference, size = _apart(result, eager)
         self.apart = max(self.apart, _most(difference))
         large = size >= size.square().mean().sqrt()
@@ -33,11 +34,17 @@ class Near:
 
     def has(self, result: Tensor, eager: Tensor) -> bool:
         """Whether what was not compared is as near, and not a number just where eager PyTorch has none."""
+        epsilon = torch.finfo(result.dtype).eps if result.is_floating_point() else 0.0
+        result, eager = comparable(result), comparable(eager)
         if not bool((torch.isfinite(result) == torch.isfinite(eager)).all()):
             return False
         difference, size = _apart(result, eager)
-        rounding = torch.finfo(result.dtype).eps if result.is_floating_point() else 0.0
-        return bool((difference <= _TIMES * (self.apart + (self.share + rounding) * size)).all())
+        return bool((difference <= _TIMES * (self.apart + (self.share + epsilon) * size)).all())
+
+
+def comparable(tensor: Tensor) -> Tensor:
+    """A GPU does not compare numbers of float8, nor tell which are infinite."""
+    return tensor.float() if tensor.is_floating_point() and tensor.itemsize == 1 else tensor
 
 
 def _apart(result: Tensor, eager: Tensor) -> tuple[Tensor, Tensor]:

@@ -91,3 +91,20 @@ def test_near_is_as_near_as_what_was_compared() -> None:
     hole[500] = float("nan")
     assert not near.has(hole, eager)
     assert near.has(hole, hole)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_float8_is_near_where_no_float8_can_be_compared(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a GPU, where isfinite of it is not implemented."""
+    usual = torch.isfinite
+
+    def of_more_bits(tensor: torch.Tensor) -> torch.Tensor:
+        assert tensor.dtype.itemsize > 1
+        return usual(tensor)
+
+    monkeypatch.setattr(torch, "isfinite", of_more_bits)
+    eager = torch.linspace(-30.0, 30.0, 64).to(dtype)
+    near = Near()
+    near.add(eager, eager)
+    assert near.has(eager, eager)
+    assert not near.has((eager.float() * 8).to(dtype), eager)
