@@ -8,7 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from mugraph.triton_text.approximations import known_form
-from mugraph.triton_text.language import APART, BINARY, COMPARED, OPERATORS, Condition, Language, Value, is_host
+from mugraph.triton_text.language import (
+    APART,
+    BINARY,
+    COMPARED,
+    OPERATORS,
+    Condition,
+    Language,
+    Loop,
+    Unsettled,
+    Value,
+    is_host,
+)
 from mugraph.triton_text.objects import HOST_METHODS, Applied, Class, Context, HostMethod, Ignored, Kept, kept
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.source import Function, Module, Named, named
@@ -90,7 +101,10 @@ class Expressions(ABC):
             yield dict(here)
             return
         first, *rest = generators
-        for one in self._iterated(self.value(first.iter, here, module)):
+        values = self._iterated(self.value(first.iter, here, module))
+        if isinstance(values, Loop):
+            raise values.apart()
+        for one in values:
             inner = dict(here)
             self._assign(first.target, one, inner)
             if all(self._truth(self.value(test, inner, module)) for test in first.ifs):
@@ -111,6 +125,8 @@ class Expressions(ABC):
                 raise Unreadable(f"{name} is read after it is deleted", self.line)
             if here[name] is APART:
                 raise Wrong("order", f"the last block of a group reads {name}, which depends on which block it is")
+            if isinstance(here[name], Unsettled):
+                raise here[name].apart()
             return here[name]
         if name in module.classes:
             return Class(module.classes[name], module)
@@ -280,7 +296,7 @@ class Expressions(ABC):
             raise Unreadable("whether a block is the last one of its group is asked by other than `if`", self.line)
         return bool(value) if is_host(value) else self._language.truth(value)
 
-    def _iterated(self, value: Value) -> Iterable[Value]:
+    def _iterated(self, value: Value) -> Iterable[Value] | Loop:
         if isinstance(value, tuple | list | range | dict):
             return cast("Iterable[Value]", value)
         return self._language.loop(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -16,8 +17,8 @@ from mugraph.triton_text.bits import BitArithmetic, Bits
 from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed, permute
 from mugraph.triton_text.handles import BlockPointer, Method, Nothing, PointerKind, Range
 from mugraph.triton_text.hosts import host_builtin, host_math, number_of
-from mugraph.triton_text.ints import REACH, Bools, Ints, every, number, total
-from mugraph.triton_text.language import is_host
+from mugraph.triton_text.ints import REACH, Bools, Ints, every, number, of_blocks, total
+from mugraph.triton_text.language import Loop, is_host
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.python import Evaluator
 from mugraph.triton_text.reals import FINITE, NAN, Real, Reals
@@ -39,6 +40,7 @@ from mugraph.triton_text.tiles import (
     of_shape,
     refuse_raw,
 )
+from mugraph.triton_text.uneven import UnevenLoop
 from mugraph.triton_text.waits import PREFETCH, STARTS_NEXT, WAITS, Waiting
 
 _KINDS = (*FLOATS, "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
@@ -63,6 +65,8 @@ class Run:
         self.evaluator = Evaluator(self)
         self._stored: set[Memory] = set()
         self.waiting = Waiting(launch.function.name, launch.start)
+        self.inside: NDArray[np.intp] | None = None
+        self.apart: NDArray[np.int64] | None = None
         self.arriving = Arriving(launch.function.name, launch.arrivals, blocks, surveys=reals is None)
 
     def execute(self) -> None:
@@ -146,7 +150,7 @@ class Run:
             return self._one(value.whole())
         return value
 
-    def loop(self, iterable: Any) -> Iterable[Any]:
+    def loop(self, iterable: Any) -> Iterable[Any] | Loop:
         if not isinstance(iterable, Range):
             raise Unreadable("a loop over what is no range")
         ends = [iterable.start, iterable.stop, iterable.step]
@@ -154,8 +158,19 @@ class Run:
             start, stop, step = (self.of.ints(end).whole() for end in ends)
             if (step == 0).any():
                 raise Wrong("values", "a loop has a step of zero")
-            count = self._one(np.maximum(-(-(stop - start) // step), 0))
-            if start.size > 1 or step.size > 1:
+            counts = np.maximum(-(-(stop - start) // step), 0)
+            varies = start.size > 1 or step.size > 1
+            try:
+                count = self._one(counts)
+            except Diverges:
+                if self.of.reals is not None or self.inside is not None or self.arriving.is_last:
+                    raise
+
+                def value(at: int) -> Any:
+                    return Ints((), (start + step * at,)) if varies else int(start[0]) + int(step[0]) * at
+
+                return UnevenLoop(self, counts.reshape(-1), value)
+            if varies:
                 return (Ints((), (start + step * at,)) for at in range(count))
             return range(int(start[0]), int(start[0]) + count * int(step[0]), int(step[0]))
         if not all(isinstance(end, int) for end in ends):
@@ -199,6 +214,7 @@ class Run:
         if own is not None:
             return getattr(self, own)(*arguments, **named)
         if name in WAITS:
+            self._check_all()
             return self.waiting.wait()
         if name in STARTS_NEXT:
             return None
@@ -263,9 +279,16 @@ class Run:
         return number(self.launch.grid[int(axis)])
 
     def barrier(self) -> None:
+        self._check_all()
         self._stored.clear()
 
     # --- memory
+
+    def _check_all(self) -> None:
+        """Raises Diverges where only some of the blocks do what is next."""
+        if self.inside is not None:
+            assert self.apart is not None
+            raise Diverges(self.apart)
 
     def load(
         self, pointer: Any, mask: Any = None, other: Any = None, boundary_check: Any = (), padding_option: Any = "",
@@ -279,9 +302,17 @@ class Run:
         memory, blocks, shape = pointer.memory, self.blocks, offsets.shape
         self.check_read(memory)
         if self.of.reals is None:
-            self.launch.check_bounds(memory, offsets, where, blocks, "reads")
+            if memory.data is not None:
+                self._check_all()
+            read, masked = offsets, where
+            if self.inside is not None:
+                blocks = blocks[self.inside]
+                read = replace(read, parts=tuple(of_blocks(part, self.inside) for part in read.parts))
+                if masked is not None:
+                    masked = replace(masked, parts=tuple(of_blocks(part, self.inside) for part in masked.parts))
+            self.launch.check_bounds(memory, read, masked, blocks, "reads")
             own, last = memory in self._stored, self.arriving.is_last
-            self.launch.check_read(memory, offsets, where, blocks, own=own, last=last)
+            self.launch.check_read(memory, read, masked, blocks, own=own, last=last)
         kind = memory.kind
         if memory.data is None and kind not in (*FLOATS, *RAW):
             raise Unreadable(f"whole numbers are read from {memory.name}, of which nothing is known")
@@ -350,6 +381,7 @@ class Run:
         if isinstance(pointer, BlockPointer):
             self._block_store(pointer, value, boundary_check)
             return
+        self._check_all()
         if not isinstance(pointer, Pointers):
             raise Wrong("type", "what is stored to is no pointer")
         if self.arriving.is_counter(pointer.memory):
@@ -392,9 +424,12 @@ class Run:
 
     def atomic_add(self, pointer: Any, val: Any, mask: Any = None, sem: Any = None, scope: Any = None) -> Any:
         """A sum is the same in any order; what was there before depends on the order, and may not be used."""
+        self._check_all()
         if not isinstance(pointer, Pointers):
             raise Wrong("type", "what is added to is no pointer")
         if self.arriving.is_counter(pointer.memory):
+            if self.apart is not None:  # blocks that count themselves are asked what each name stands for
+                raise Diverges(self.apart)
             self.waiting.check_write(pointer.memory.name)
             return self.arriving.add(pointer, val, mask, sem, scope, self._stored)
         self.arriving.check_store(pointer.memory)
@@ -428,6 +463,7 @@ class Run:
 
     def assembly(self, asm: Any, constraints: Any, args: Any, *_: Any, **__: Any) -> Nothing:
         """Memory that is asked for, as if all were read, but that it need not be there."""
+        self._check_all()
         pointer = next(iter(listed(args)), None)
         if not isinstance(asm, str) or not PREFETCH.fullmatch(asm) or not isinstance(pointer, Pointers):
             raise Unreadable("tl.inline_asm_elementwise is not read, but where it asks for memory")

@@ -6,6 +6,7 @@ import ast
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 Value = Any
@@ -67,6 +68,27 @@ class Condition(ABC):
         """What was done where it holds has been done."""
 
 
+class Loop(ABC):
+    """What is iterated over where not all blocks go round equally often."""
+
+    @abstractmethod
+    def go_round(self, once: Callable[[Value], None], here: dict[str, Value], body: Sequence[ast.stmt]) -> None:
+        """once: the body, with this value of the loop's variable. Names that are not the same after it for all blocks
+        are unsettled. Raises Diverges where the blocks have to be run apart."""
+
+    @abstractmethod
+    def apart(self) -> Exception:
+        """What has the blocks run apart."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unsettled:
+    """What a name stands for that may be something else in each block: only those that are run apart can say what.
+    apart: the exception that has them run so"""
+
+    apart: Callable[[], Exception]
+
+
 APART = object()
 """What a name stands for where it may not be read."""
 
@@ -80,7 +102,7 @@ class Language(Protocol):
     def subscript(self, owner: Value, key: Value) -> Value: ...
     def call(self, function: Value, arguments: Sequence[Value], named: Mapping[str, Value]) -> Value: ...
     def truth(self, value: Value) -> bool: ...
-    def loop(self, iterable: Value) -> Iterable[Value]: ...
+    def loop(self, iterable: Value) -> Iterable[Value] | Loop: ...
 
 
 def is_host(value: Value) -> bool:

@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 
 from mugraph.triton_text.expressions import DEEPEST, DELETED, Expressions
-from mugraph.triton_text.language import BINARY, Condition, Language, Value
+from mugraph.triton_text.language import BINARY, Condition, Language, Loop, Value
 from mugraph.triton_text.objects import kept
 from mugraph.triton_text.refusals import Refused, Unreadable
 from mugraph.triton_text.source import Function, Module
@@ -187,12 +187,21 @@ class Evaluator(Expressions):
     def _loop(
         self,
         target: ast.expr,
-        values: Iterable[Value],
+        values: Iterable[Value] | Loop,
         body: Sequence[ast.stmt],
         orelse: Sequence[ast.stmt],
         here: dict[str, Value],
         module: Module,
     ) -> None:
+        if isinstance(values, Loop):
+
+            def once(value: Value) -> None:
+                self._assign(target, value, here)
+                self._body(body, here, module)
+
+            values.go_round(once, here, body)
+            self._body(orelse, here, module)
+            return
         for value in values:
             self._assign(target, value, here)
             try:

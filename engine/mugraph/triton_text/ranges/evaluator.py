@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from mugraph.triton_text.language import Language, is_host
+from mugraph.triton_text.language import Language, Loop, is_host
 from mugraph.triton_text.python import Evaluator
 from mugraph.triton_text.ranges.values import Bools
 from mugraph.triton_text.refusals import Unreadable
@@ -64,7 +64,7 @@ class RangesEvaluator(Evaluator):
     def _loop(
         self,
         target: ast.expr,
-        values: Iterable[Any],
+        values: Iterable[Any] | Loop,
         body: Sequence[ast.stmt],
         orelse: Sequence[ast.stmt],
         here: dict[str, Any],
