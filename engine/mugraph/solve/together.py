@@ -256,15 +256,14 @@ class Together(Generic[T]):
             if waiting.first is not None and not self._deepens:
                 break
             del self._waiting[key]
-            search_s, until = self._search_s(waiting, every, left_s), stops_at
+            search_s = self._search_s(waiting, every, left_s)
             if waiting.first is not None and search_s < MORE * waiting.first_s:
                 self._done[key] = waiting.first
                 continue
             if waiting.first is None and self._rounds:
                 waiting.first_s = search_s = min(FIRST_S, FIRST * search_s)
-                until -= (1 - FIRST) * left_s
             try:
-                task = waiting.task.within(search_s, until)
+                task = waiting.task.within(search_s, stops_at)
                 self._running[key] = waiting, self._executor.submit(task)
             except CannotExecute:
                 self._done[key] = waiting.instead("here")
