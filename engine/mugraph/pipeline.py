@@ -34,7 +34,7 @@ from mugraph.scratch import inside, scratch
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.timing import ratios
 from mugraph.solve.filetime import FileTime
-from mugraph.solve.first_answers import first_answers
+from mugraph.solve.first_answers import begun, first_answers
 from mugraph.solve.job import RegionJob
 from mugraph.solve.programs import Programs
 from mugraph.solve.side_by_side import side_by_side
@@ -160,8 +160,7 @@ def run_trace(
                 for number in order
             ]  # fmt: skip
             with tools.file_time.counting():
-                for job in jobs:
-                    job.begin()
+                begun(jobs, units)
             if units is not None:
                 yield from first_answers(jobs, units)
             for job in jobs:

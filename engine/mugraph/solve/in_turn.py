@@ -55,6 +55,9 @@ class InTurn:
         yield from ()
         return "here"
 
+    def work(self, wait_s: float = 0.0) -> None:
+        self._searches.work(wait_s)
+
     def deepen(self) -> None:
         """Nothing: each is searched once."""
 

@@ -79,6 +79,10 @@ class Units(Protocol):
         """What is found of it in a short while; "here" where nobody works on it. `answer` has it again, or better."""
         ...
 
+    def work(self, wait_s: float = ...) -> None:
+        """Begin what there are processes for. wait_s: for one to be done"""
+        ...
+
     def deepen(self) -> None:
         """From now on what has a first answer is searched on, where no other unit waits for its first."""
         ...
