@@ -22,7 +22,7 @@ from mugraph.giving_up import GivingUp
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Trace
-from mugraph.ir.shares import largest_first
+from mugraph.ir.shares import largest_first, recorded_calls
 from mugraph.memory.traced_ways import with_other_ways
 from mugraph.memory.traces import traced
 from mugraph.options import Options
@@ -34,6 +34,7 @@ from mugraph.scratch import inside, scratch
 from mugraph.search.topologies.limits import never
 from mugraph.sizes.timing import ratios
 from mugraph.solve.filetime import FileTime
+from mugraph.solve.first_answers import begun, first_answers
 from mugraph.solve.job import RegionJob
 from mugraph.solve.programs import Programs
 from mugraph.solve.side_by_side import side_by_side
@@ -155,12 +156,13 @@ def run_trace(
         with side_by_side(tools) as units:
             jobs = [
                 RegionJob(number, trace.regions[number], names, device, tools, options, store, cancelled, path,
-                          program=programs.at(number), together=units)
+                          program=programs.at(number), together=units, calls=recorded_calls(number, trace.shares))
                 for number in order
             ]  # fmt: skip
             with tools.file_time.counting():
-                for job in jobs:
-                    job.begin()
+                begun(jobs, units)
+            if units is not None:
+                yield from first_answers(jobs, units)
             for job in jobs:
                 result = yield from job.result()
                 found[job.number] = result

@@ -77,6 +77,12 @@ def percent(part: float) -> str:
     return f"{100 * part:.0f} %" if part >= 0.01 else "less than 1 %"
 
 
+def recorded_calls(number: int, shares: Mapping[int, Share]) -> int:
+    """Of a region in the recorded run, as far as a kernel of it may take them; 1 at least, and without a recording."""
+    share = shares.get(number)
+    return max(1, round(share.calls * share.taken)) if share is not None else 1
+
+
 def largest_first(numbers: Iterable[int], shares: Mapping[int, Share]) -> list[int]:
     """Positions of regions, those whose functions take most of the run first; without a recording as they stand."""
     return sorted(numbers, key=lambda number: -shares[number].part if number in shares else 0.0)

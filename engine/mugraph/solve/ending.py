@@ -15,12 +15,15 @@ class Ending:
 
     stops_at: by `clock`, when the unit has to hand over what it has found. The processes of a machine share the default
               one
+    search_s: that it may look for something new, scheduling included, where others have to have their part
     """
 
-    def __init__(self, stops_at: float = inf, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, stops_at: float = inf, clock: Callable[[], float] = time.monotonic, search_s: float = inf
+    ) -> None:
         self._stops_at, self._clock = stops_at, clock
         now = clock()
-        self._tests_at = now + SEARCHED * max(0.0, stops_at - now)
+        self._tests_at = now + min(search_s, SEARCHED * max(0.0, stops_at - now))
 
     @property
     def is_set(self) -> bool:

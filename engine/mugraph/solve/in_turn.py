@@ -46,10 +46,27 @@ class InTurn:
         self._waiting: dict[str, _Unit] = {}
         self._done: dict[str, Answer] = {}
 
-    def add(self, key: str, task: UnitTask, gain_us: float, effort: float = 1.0, *, times: int = 1) -> None:
+    @property
+    def answers_first(self) -> bool:
+        """None: what is found has to be measured."""
+        return False
+
+    def first(self, key: str, region: int, cancelled: Callable[[], bool]) -> Generator[Event, None, Answer]:
+        yield from ()
+        return "here"
+
+    def work(self, wait_s: float = 0.0) -> None:
+        self._searches.work(wait_s)
+
+    def deepen(self) -> None:
+        """Nothing: each is searched once."""
+
+    def add(
+        self, key: str, task: UnitTask, gain_us: float, effort: float = 1.0, *, times: int = 1, later: bool = False
+    ) -> None:
         if key in self._done:
             return
-        self._searches.add(key, SearchTask(task), gain_us, effort, times=times)
+        self._searches.add(key, SearchTask(task), gain_us, effort, times=times, later=later)
         unit = self._waiting.setdefault(key, _Unit(task))
         unit.gain_us += times * gain_us
         unit.count += times

@@ -10,7 +10,7 @@ timing        the plan beside PyTorch                                 rooms: edi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
@@ -54,7 +54,8 @@ _CLEAR = 0.99
 @dataclass
 class RegionJob:
     """names: taken in the kernel module so far. path: of the user's file. lost: why units had no kernel, without which
-    the region was cut again. program: the file's text, where it is known. together: solves units side by side"""
+    the region was cut again. program: the file's text, where it is known. together: solves units side by side. calls:
+    that the recorded run makes of the region; 1 where there is none"""
 
     number: int
     region: Region
@@ -68,6 +69,9 @@ class RegionJob:
     lost: list[str] = field(default_factory=list[str])
     program: ProgramText | None = None
     together: Units | None = None
+    calls: int = 1
+    _begun: list[Sequence[Part]] = field(default_factory=list[Sequence[Part]])
+    _early_s: Mapping[str, float] = field(default_factory=dict[str, float])
     _cut: Cut | None = None
     _divisions: list[Division] = field(default_factory=list[Division])
     _named: dict[str, str] = field(default_factory=dict[str, str])
@@ -95,6 +99,7 @@ class RegionJob:
             self.timer,
             self.cancelled,
             self.together,
+            self.calls,
         )
 
     def begin(self) -> None:
@@ -116,25 +121,57 @@ class RegionJob:
             self._knows_digits = True
             self.cuts = replace(self.cuts, recorded=as_on_the_device(self.region, self.tools, self.device, self.store))
 
-    def _begin(self, parts: Sequence[Part]) -> None:
-        """Have the units of a cut solved beside those of others."""
-        if self.together is None:
+    def first_answers(self) -> Generator[Event, None, None]:
+        """Those of the first cut's units. Then the units of the cut that has most in them are begun, after those of all
+        regions' first cuts. Raises nothing, as `begin`."""
+        if self._cut is None:
             return
+        first = self.cuts.first(self._cut)
+        yield from self._divided_at_first(first)
+        if first[1] != self._cut[1]:
+            self._begin(self._cut[1], later=True)
+
+    def further_answers(self) -> Generator[Event, None, None]:
+        """Those of that cut's units, if it is another. Raises nothing, as `begin`."""
+        if self._cut is not None and self.cuts.first(self._cut)[1] != self._cut[1]:
+            yield from self._divided_at_first(self._cut)
+
+    def _divided_at_first(self, cut: Cut) -> Generator[Event, None, None]:
+        """By first answers, which say what other ways to divide it take."""
+        recorded, self.region = self.region, cut[0]
+        self.tools.lap()
+        try:
+            with self.tools.on("other"):
+                parts, results = yield from self._all_solved(cut[1], [], at_first=True)
+            self._divisions.append(Division(cut[0], parts, results))
+        except Exception as error:  # as in `result`, where it counts
+            _log.debug("a region has no first answers: %s", error)
+        self.region = recorded
+        lap = self.tools.lap()
+        self._early_s = {what: self._early_s.get(what, 0.0) + lap.get(what, 0.0) for what in {**self._early_s, **lap}}
+
+    def _begin(self, parts: Sequence[Part], *, later: bool = False) -> None:
+        """Have the units of a cut solved beside those of others, once."""
+        if self.together is None or any(parts is one for one in self._begun):
+            return
+        self._begun.append(parts)
         units = [part for part in parts if isinstance(part, SearchUnit)]
         turned = _has_turned(self.region, parts)
         for number, unit in enumerate(units):
             wanted = kernel_name(self.name, number + 1 if len(units) > 1 else None)
             place = Place(self.number, number, len(units), self.region.function, wanted, turned)
-            self._units.begin(unit, place, self.region, self._most_us(unit))
+            self._units.begin(unit, place, self.region, self._most_us(unit), later=later)
 
     def result(self) -> Generator[Event, None, RegionResult]:
         region = self.region
         if region.status is not None:
             return RegionResult(region, region.status, region.reason)
         self.tools.lap()
+        self._divisions = []
         try:
             with self.tools.on("other"):
                 found = yield from self._searched()
+            self.tools.spent.add(self._early_s)
             return replace(found, spent_s=self.tools.lap())
         except Rejected as error:
             return RegionResult(region, "unsupported", str(error))
@@ -287,9 +324,9 @@ class RegionJob:
         return min((one.us_around(unit, self.tools.target) for one in others), default=inf)
 
     def _all_solved(
-        self, cut: Sequence[Part], reports: list[SearchReport]
+        self, cut: Sequence[Part], reports: list[SearchReport], *, at_first: bool = False
     ) -> Generator[Event, None, tuple[list[Part], list[UnitResult]]]:
-        """reports: each search adds its own."""
+        """reports: each search adds its own. at_first: by first answers, which are not kept and give no names"""
         function, waiting, turned = self.region.function, list(cut), _has_turned(self.region, cut)
         results: list[UnitResult] = []
         parts: list[Part] = []
@@ -301,15 +338,17 @@ class RegionJob:
                 continue
             count = number + sum(isinstance(other, SearchUnit) for other in (part, *waiting, *part.apart))
             wanted = kernel_name(self.name, number + 1 if count > 1 else None)
-            kernel = self._named[wanted] = self._named.get(wanted) or self.names.unique(wanted)
-            place = Place(self.number, number, count, function, kernel, turned)
-            found = yield from self._units.of(part, place, self.region, self._most_us(part))
+            if not at_first:
+                self._named[wanted] = self._named.get(wanted) or self.names.unique(wanted)
+            place = Place(self.number, number, count, function, self._named.get(wanted, wanted), turned)
+            solved = self._units.first if at_first else self._units.of
+            found = yield from solved(part, place, self.region, self._most_us(part))
             reports.append(found.search)
             number += 1
             gains = found.solution is not None and (found.solution.pays or found.late)
             if part.apart and found.searched and not gains:
                 waiting = [*part.apart, *waiting]  # nothing is gained together; perhaps by one of them
-                self._begin(part.apart)
+                self._begin(part.apart, later=at_first)
                 continue
             results.append(found)
             parts.append(part)

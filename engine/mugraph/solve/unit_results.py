@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mugraph.events import Event, Searching, SearchReport, UnitResult
 from mugraph.ir.region import Region, SearchUnit
@@ -26,7 +26,8 @@ from mugraph.verification.lowering.check import mark_of
 
 @dataclass(frozen=True)
 class UnitResults:
-    """Of the units of one region. number: of the region. together: solves units side by side
+    """Of the units of one region. number: of the region. together: solves units side by side. calls: that the recorded
+    run makes of the region; 1 where there is none
 
     `region` is the region as it is cut. `most_us` is what a kernel has to be faster than, besides PyTorch."""
 
@@ -37,9 +38,12 @@ class UnitResults:
     timer: RegionTimer
     cancelled: Callable[[], bool]
     together: Units | None
+    calls: int = 1
+    _firsts: dict[str, Solved] = field(default_factory=dict[str, Solved])
 
-    def begin(self, unit: SearchUnit, place: Place, region: Region, most_us: float) -> None:
-        """Have it solved beside others, if it is not known. A copy is soon found, and makes no two searches of one."""
+    def begin(self, unit: SearchUnit, place: Place, region: Region, most_us: float, *, later: bool = False) -> None:
+        """Have it solved beside others, if it is not known. A copy is soon found, and makes no two searches of one.
+        later: after units of which it is not said"""
         key, _ = self._key(unit, region)
         if self.together is None or unit.program.is_copy or self.memory.has(key):
             return
@@ -48,7 +52,23 @@ class UnitResults:
         task = replace(task, run_number=tools.run_number)
         effort = DIRECT if is_direct(unit.program) else 1.0
         gain_us = possible_gain_us(unit, tools.target, tools.compare_with)
-        self.together.add(key, task, gain_us, effort, times=region.times)
+        self.together.add(key, task, gain_us, effort, times=region.times * self.calls, later=later)
+
+    def first(
+        self, unit: SearchUnit, place: Place, region: Region, most_us: float
+    ) -> Generator[Event, None, UnitResult]:
+        """What others find of it in a short while, not to be kept: `of` has it again, or better. A kernel may have
+        another name; without a solution, and not searched, where it is known already or nobody works on it."""
+        assert self.together is not None
+        key, _ = self._key(unit, region)
+        answer = yield from self.together.first(key, self.number, self.cancelled)
+        if not isinstance(answer, Solved):
+            return _late(unit, place, None, "not searched yet")
+        if key not in self._firsts:
+            self._firsts[key] = answer
+            yield from answer.events
+            self.tools.spent.add(answer.spent_s)
+        return self._priced(replace(answer.result, unit=unit), place, most_us)
 
     def of(self, unit: SearchUnit, place: Place, region: Region, most_us: float) -> Generator[Event, None, UnitResult]:
         """With a kernel only where the program is what the unit's calls compute. What is recalled was found for the
@@ -83,8 +103,9 @@ class UnitResults:
             yield Searching(place.region, place.unit, place.units, place.function)
             answer = yield from self.together.answer(key, self.number, self.cancelled)
             if isinstance(answer, Solved):
-                yield from answer.events
-                self.tools.spent.add(answer.spent_s)
+                if answer is not self._firsts.get(key):
+                    yield from answer.events
+                    self.tools.spent.add(answer.spent_s)
                 solved = answer.result
                 if not _is_mislowered(solved):
                     memory.keep(solved, key, lasting=not answer.shortened)

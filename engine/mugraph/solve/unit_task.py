@@ -9,12 +9,13 @@ from functools import cache
 from math import inf
 from typing import TypeVar
 
-from mugraph.events import Event, SearchReport, UnitResult
+from mugraph.events import LEVEL, Event, SearchReport, UnitResult
 from mugraph.ir.region import SearchUnit
-from mugraph.options import Bounds
+from mugraph.options import LEAST_S, Bounds
 from mugraph.protocol.settings import CompareWith
 from mugraph.solve.ending import Ending
 from mugraph.solve.lowering import lowering_of
+from mugraph.solve.pytorch import possible_gain_us
 from mugraph.solve.search_unit import Searched, searched, solve
 from mugraph.solve.telling import Place
 from mugraph.solve.tools import Tools
@@ -49,7 +50,7 @@ class Found:
 class UnitTask:
     """Where nothing is measured. smaller, most_us: as search_unit.solve has it. shortened: it has fewer seconds than
     were asked for. run_number: of the run, within which what is found of one unit serves others. stops_at: by
-    time.monotonic, when it is given up"""
+    time.monotonic, when it is given up. search_s: as Ending has it"""
 
     unit: SearchUnit
     place: Place
@@ -61,14 +62,43 @@ class UnitTask:
     shortened: bool = False
     run_number: int = 0
     stops_at: float = inf
+    search_s: float = inf
 
     def within(self, left_s: float, stops_at: float = inf) -> UnitTask:
         """Begun when its search may take so many seconds. stops_at: as Ending has it"""
         bounds = self.bounds.within(left_s)
-        return replace(self, bounds=bounds, shortened=bounds != self.bounds, stops_at=stops_at)
+        return replace(
+            self, bounds=bounds, shortened=bounds != self.bounds, stops_at=stops_at, search_s=max(left_s, LEAST_S)
+        )
+
+    def deeper(self, first: Solved) -> tuple[UnitTask, float] | None:
+        """What is no faster than the first answer is not tested in the second."""
+        if not first.shortened:
+            return None
+        solution = first.result.solution
+        if solution is None or not solution.tested or not solution.pays:
+            return self, 1.0
+        possible = possible_gain_us(self.unit, self.target, self.compare_with)
+        left = 1 - (solution.library_us - solution.estimate_us) / possible if possible > 0 else 0.0
+        if self.smaller:  # the second may be faster at another size
+            return self, left
+        return replace(self, most_us=min(self.most_us, LEVEL * solution.estimate_us)), left
+
+    def better(self, first: Solved, second: Solved) -> Solved:
+        """What may be offered before what may not; of two, that which is expected to be faster."""
+        known, found = first.result.solution, second.result.solution
+        if known is None or not known.tested or not known.pays:
+            keeps = found is None and known is not None
+        else:
+            keeps = found is None or not found.tested or found.estimate_us >= known.estimate_us
+        if keeps:
+            return replace(second, result=replace(first.result, search=second.result.search), events=())
+        if known is not None and found is not None:  # which had to be faster than the first
+            found = replace(found, library_us=known.library_us)
+        return replace(second, result=replace(second.result, solution=found))
 
     def run(self) -> Solved:
-        tools, ending = self._tools(), Ending(self.stops_at)
+        tools, ending = self._tools(), self._ending()
         events, result = _run(
             solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller, most_us=self.most_us, ending=ending)
         )
@@ -77,7 +107,7 @@ class UnitTask:
     def search(self) -> Found:
         """Without the tests, for a unit that is measured elsewhere. But whether the program is what its calls compute
         is seen here: PyTorch needs no device for it, and it takes as long as to measure some kernels."""
-        tools, ending = self._tools(), Ending(self.stops_at)
+        tools, ending = self._tools(), self._ending()
         steps = searched(
             self.unit,
             self.place,
@@ -94,6 +124,9 @@ class UnitTask:
                 found = replace(found, lowering=lowering_of(self.unit, self.smaller, self.place, tools))
         report = found.search if isinstance(found, UnitResult) else found.ranked.report
         return Found(found, events, tools.lap(), self._is_shortened(ending, report))
+
+    def _ending(self) -> Ending:
+        return Ending(self.stops_at, search_s=self.search_s)
 
     def _tools(self) -> Tools:
         tools = _tools(self.target, self.compare_with)
@@ -115,6 +148,13 @@ class SearchTask:
 
     def within(self, left_s: float, stops_at: float = inf) -> SearchTask:
         return SearchTask(self.unit.within(left_s, stops_at))
+
+    def deeper(self, first: Found) -> tuple[SearchTask, float] | None:
+        """It has all its seconds at once: what is measured once is not measured again."""
+        return None
+
+    def better(self, first: Found, second: Found) -> Found:
+        return second
 
     def run(self) -> Found:
         return self.unit.search()

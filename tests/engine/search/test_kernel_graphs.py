@@ -18,6 +18,7 @@ from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ir.transforms.renaming import key_of
 from mugraph.search import Limits, Search
 from mugraph.search.direct import as_block
+from mugraph.search.kernel_graphs import partitions
 from mugraph.search.kernel_graphs.limits import GraphLimits
 from mugraph.search.kernel_graphs.merge import merged
 from mugraph.search.kernel_graphs.partitions import Part, Partitions
@@ -124,6 +125,28 @@ def test_the_best_partitions_are_the_first_of_all(within: float) -> None:
             assert all(one.us <= within for one in every)
             several += len(every) > 20
     assert several
+
+
+@pytest.mark.parametrize("looks", [0, 12])
+def test_a_list_of_partitions_that_is_ended_has_those_met_and_says_so(
+    looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partitions, "_LOOK", 1)  # as if it had many values
+    program = max(programs(), key=lambda one: len(one.compute_ops))
+    stored = frozenset(op.name for op in program.compute_ops)
+    asked = itertools.count()
+    cuts = Partitions(program, stored, 3)
+
+    def options(part: Part) -> list[tuple[int, float]]:
+        return [(1, _cost(part))]
+
+    ended = cuts.best(options, 8, 1_000_000, float("inf"), lambda: next(asked) >= looks)
+    assert cuts.is_late
+    assert next(asked) == looks + 1, "once over it is over"
+    every = cuts.best(options, 8, 1_000_000, float("inf"))
+    assert not cuts.is_late
+    assert min(looks, 1) <= len(ended) < len(every)
+    assert {one.parts for one in ended} <= {one.parts for one in every}
 
 
 def test_values_that_are_handed_over_are_not_those_a_step_takes_further() -> None:

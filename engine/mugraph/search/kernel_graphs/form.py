@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from mugraph.ir.block import Candidate
 from mugraph.ir.library import fast_call
@@ -19,6 +19,7 @@ from mugraph.search.kernel_graphs.solver import Solver
 from mugraph.search.kernel_graphs.subprogram import in_memory, subprogram, worth_storing
 from mugraph.search.kernel_graphs.waists import waists
 from mugraph.search.schedules.cost import estimate_call_us
+from mugraph.search.topologies.limits import never
 from mugraph.search.topologies.softmax import is_shift_invariant
 from mugraph.targets import Target
 
@@ -62,9 +63,15 @@ class Form:
         if candidates is not None:
             self._know(self._partitions.whole, Solved(tuple(candidates)))
 
-    def best(self, within: float) -> list[Partition]:
+    @property
+    def is_late(self) -> bool:
+        """The last call of `best` was ended."""
+        return self._partitions.is_late
+
+    def best(self, within: float, over: Callable[[], bool] = never) -> list[Partition]:
+        """over: the partitions met by then are all"""
         limits = self._limits
-        found = self._partitions.best(self._options, limits.max_kernels, limits.partitions, within)
+        found = self._partitions.best(self._options, limits.max_kernels, limits.partitions, within, over)
         self.is_cut = len(found) == limits.partitions
         return found
 

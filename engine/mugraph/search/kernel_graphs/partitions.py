@@ -23,6 +23,8 @@ _Chain: TypeAlias = "tuple[int, int, _Chain] | None"
 """The last part of a partition by number, its kernels, and the parts before it."""
 _Found = tuple[float, int, _Chain]
 """Microseconds, a number that is another one for each of a list, and the parts."""
+_LOOK = 64
+"""States between two looks at whether to end: those of a program of many values take 10 ms each."""
 _TRIMMED = 4
 """Times as many partitions as are kept that are collected before the best are taken."""
 
@@ -62,6 +64,7 @@ class Partitions:
 
     stored: values that may be handed from kernel to kernel
     most:   of them that one kernel reads
+    is_late: the last call of `best` was ended, so there may be better ones
     """
 
     def __init__(self, program: TensorProgram, stored: Collection[str], most: int = 3) -> None:
@@ -70,6 +73,7 @@ class Partitions:
         self._loaded = frozenset(op.name for op in program.ops if op.kind is Kind.LOAD)
         self._stored = frozenset(stored) | frozenset(program.outputs)
         self._most = most
+        self.is_late = False
         self.outputs = frozenset(program.outputs)
         self._rank = {op.name: number for number, op in enumerate(program.ops)}
         self._above: dict[str, frozenset[str]] = {}  # what each value is computed from
@@ -100,8 +104,17 @@ class Partitions:
         """Each output in a kernel of its own that reads nothing but inputs."""
         return tuple(Part((value,), frozenset()) for value in self.whole.values)
 
-    def best(self, options: Callable[[Part], Options], kernels: int, keep: int, within: float) -> list[Partition]:
-        """The `keep` best partitions of at most so many kernels, in at most `within` microseconds, best first."""
+    def best(
+        self,
+        options: Callable[[Part], Options],
+        kernels: int,
+        keep: int,
+        within: float,
+        over: Callable[[], bool] = lambda: False,
+    ) -> list[Partition]:
+        """The `keep` best partitions of at most so many kernels, in at most `within` microseconds, best first. over:
+        those met by then are all"""
+        self.is_late, looks = False, 0
         memo: dict[tuple[int, int], list[_Found]] = {}
         known: dict[int, Options] = {}
 
@@ -120,6 +133,11 @@ class Partitions:
             return memo[state, left]
 
         def first(state: int, left: int) -> list[_Found]:
+            nonlocal looks
+            looks += 1
+            self.is_late = self.is_late or (looks % _LOOK == 0 and over())
+            if self.is_late:
+                return []
             found: list[_Found] = []
             most = within
             for part, after in self._steps(state):

@@ -115,16 +115,16 @@ class KernelGraphs:
             yield from self._given(form, early, given)
         while True:
             missing: Part | None = None
-            best = form.best(self._best_us * self._limits.slack)
+            best = form.best(self._best_us * self._limits.slack, self._stop)
             for partition in best:
                 missing = next((part for part, _ in partition.parts if part not in form.solved), None)
                 if missing is not None:
                     form.expect(part for other in best for part, _ in other.parts)
                     break
                 yield from self._given(form, partition, given)
-            if missing is None:
+            if missing is None and not form.is_late:
                 return
-            if self._stop():
+            if self._stop() or missing is None:
                 self._ended_by = "cancelled" if self._cancelled() else "time"
                 return
             if self._solver.searched >= self._limits.max_parts * len(form.program.outputs) and not form.is_known(
