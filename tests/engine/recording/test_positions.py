@@ -148,6 +148,7 @@ ATTEND = """\
 def attend(q, keys, values, n):
     return torch.softmax(q @ keys[:, :n].mT, -1) @ values[:, :n]
 """
+LOGARITHM = "import math\n" + ATTEND.replace("keys[:, :n].mT,", "keys[:, :n].mT * math.log(n),")
 
 
 def test_a_region_reads_the_size_of_the_number(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_a_number_that_a_tensor_has_too_is_compared_with_it(tmp_path: Path) -> N
     ("code", "said"),
     [
         (ATTEND.replace("    return", "    if n == 17:\n        q = q * 2\n    return"), "something else with n = 17"),
-        (ATTEND.replace("keys[:, :n].mT,", "keys[:, :n].mT * n,"), "computes with a number that depends on it"),
+        (LOGARITHM, "is given a number that is computed from"),
         (ATTEND.replace("n=1..40", "n=0..40"), "a size is at least 1"),
     ],
 )  # fmt: skip
