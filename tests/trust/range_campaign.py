@@ -103,7 +103,7 @@ def at(one: Ranged, text: str, sizes: Mapping[str, int]) -> str:
     return "" if found.passed else found.reason or "wrong"
 
 
-def tested(one: Ranged, text: str) -> tuple[str, str]:
+def by_tests(one: Ranged, text: str) -> tuple[str, str]:
     """Why the tests reject a text, and at which sizes."""
     steps = (sizes_at(one.program, step) for step in checked_steps(one.program, one.source))
     for sizes in (*tested_sizes(one.program), *steps):
@@ -130,7 +130,7 @@ def every_size(one: Ranged) -> list[Mapping[str, int]]:
 
 def outcome(name: str, axis: str, one: Ranged, mutant: Mutant) -> Outcome:
     """What the tests reject is wrong at one of theirs; of the rest other sizes are looked at, until one is wrong."""
-    tests, wrong = tested(one, mutant.text)
+    tests, wrong = by_tests(one, mutant.text)
     proof = proved(one, mutant.text)
     if not tests:
         found = (sizes for sizes in every_size(one) if at(one, mutant.text, sizes))

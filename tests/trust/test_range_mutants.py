@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from tests.trust.range_campaign import SEED, outcome, proved, tested, variables
+from tests.trust.range_campaign import SEED, by_tests, outcome, proved, variables
 from tests.trust.range_mutations import forms, mutants
 from tests.trust.range_pool import LARGEST, Ranged, ranged
 from tests.trust.range_traced import traced
@@ -87,5 +87,5 @@ def test_a_mask_that_hides_a_part_of_what_is_joined_is_not_proved() -> None:
     assert proved(one, text) == ""
     assert "(offs_n[None, :] < N - 1)" in text
     wrong = text.replace("(offs_n[None, :] < N - 1)", "(offs_n[None, :] < N // 3 * 3 - 1)")
-    assert not tested(one, wrong)[0]
+    assert not by_tests(one, wrong)[0]
     assert "that is written for" in proved(one, wrong)
