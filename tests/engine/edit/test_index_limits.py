@@ -68,3 +68,19 @@ def test_bytes_that_are_shifted_may_be_any(tmp_path: Path) -> None:
     }
     assert limits["nibbles"] == 1 << 31
     assert limits.get("places") is None
+
+
+PAIRS = """
+# mugraph: rows=i64[24], columns=i32[24], w=f32[40, 16], x=f32[24, 8]
+def weighted(rows, columns, w, x):
+    return F.silu(w[rows, columns, None] * x)
+"""
+
+
+def test_indices_beside_others(tmp_path: Path) -> None:
+    """As of the weights of routed tokens."""
+    path = tmp_path / "program.py"
+    path.write_text(HEADER + PAIRS)
+    [region] = trace_file(path).regions
+    limits = {live.expression: index_limit(region, live.value) for live in region.live_ins}
+    assert (limits["rows"], limits["columns"]) == (40, 16)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from mugraph.ir.calls import operands
 from mugraph.ir.dtypes import INTEGERS, itemsize
-from mugraph.ir.region import Argument, Call, Ref, Region, Symbol
+from mugraph.ir.region import Argument, Call, Ref, Region, Symbol, TensorInfo
 from mugraph.ops.algebra.registry import canonical, entry_for
 
 _ANY = 100
@@ -41,9 +41,8 @@ def _of_use(region: Region, call: Call, value: int) -> int | None:
     target = canonical(call.target)
     if (name := target.rpartition(".")[2]) in _SHIFTED or name in _MASKED:
         return _bits(region, call, value, name)
-    shapes = {number: info.shape for number, info in region.values.items()}
     if target in _PLACES:
-        return _PLACES[target](call, value, shapes)
+        return _PLACES[target](call, value, region.values)
     integers = [output for output in call.outputs if region.values[output].dtype in INTEGERS]
     entry = entry_for(target)
     if integers:
@@ -67,42 +66,42 @@ def _bits(region: Region, call: Call, value: int, name: str) -> int | None:
     return _BITS if uses and uses <= small else None
 
 
-_Shapes = Mapping[int, tuple[int, ...]]
+_Tensors = Mapping[int, TensorInfo]
 
 
 def _argument(call: Call, position: int, name: str) -> Argument:
     return call.args[position] if len(call.args) > position else call.kwargs.get(name)
 
 
-def _embedding(call: Call, value: int, shapes: _Shapes) -> int | None:
+def _embedding(call: Call, value: int, tensors: _Tensors) -> int | None:
     weight = _argument(call, 1, "weight")
-    return shapes[weight.value][0] if isinstance(weight, Ref) and weight.value != value else None
+    return tensors[weight.value].shape[0] if isinstance(weight, Ref) and weight.value != value else None
 
 
-def _along(call: Call, value: int, shapes: _Shapes) -> int | None:
+def _along(call: Call, value: int, tensors: _Tensors) -> int | None:
     """index_select and gather: (input, dim, index)."""
     source, dim = _argument(call, 0, "input"), _argument(call, 1, "dim")
     if not isinstance(source, Ref) or source.value == value or not isinstance(dim, int):
         return None
-    return shapes[source.value][dim]
+    return tensors[source.value].shape[dim]
 
 
-def _classes(call: Call, value: int, shapes: _Shapes) -> int | None:
+def _classes(call: Call, value: int, tensors: _Tensors) -> int | None:
     """A loss of classes: (input, target)."""
     source, target = _argument(call, 0, "input"), _argument(call, 1, "target")
     if not isinstance(source, Ref) or not isinstance(target, Ref) or target.value != value:
         return None
-    shape = shapes[source.value]
+    shape = tensors[source.value].shape
     return shape[1 if len(shape) > 1 else 0] if shape else None
 
 
-def _indexed(call: Call, value: int, shapes: _Shapes) -> int | None:
+def _indexed(call: Call, value: int, tensors: _Tensors) -> int | None:
     """x[..., i, :, j]: the dimensions of x that the value stands for."""
     source, index = _argument(call, 0, "input"), _argument(call, 1, "index")
     if not isinstance(source, Ref) or source.value == value:
         return None
     items = index if isinstance(index, tuple) else (index,)
-    shape = shapes[source.value]
+    shape = tensors[source.value].shape
     used = sum(1 for item in items if item is not None and not isinstance(item, Symbol))
     at = 0
     found: list[int] = []
@@ -114,13 +113,13 @@ def _indexed(call: Call, value: int, shapes: _Shapes) -> int | None:
             continue
         if isinstance(item, Ref) and item.value == value:
             found.append(shape[at])
-        elif isinstance(item, (Ref, tuple, bool)):
+        elif isinstance(item, (tuple, bool)) or (isinstance(item, Ref) and tensors[item.value].dtype not in INTEGERS):
             return None  # a mask may take several dimensions
         at += 1
     return min(found, default=None)
 
 
-_PLACES: Mapping[str, Callable[[Call, int, _Shapes], int | None]] = {
+_PLACES: Mapping[str, Callable[[Call, int, _Tensors], int | None]] = {
     "torch.nn.functional.embedding": _embedding,
     "torch.index_select": _along, "Tensor.index_select": _along, "torch.gather": _along, "Tensor.gather": _along,
     "Tensor.__getitem__": _indexed, "Tensor.__setitem__": _indexed, "Tensor.index_copy_": _along,
