@@ -66,3 +66,15 @@ def test_write_to_an_input_is_refused() -> None:
 
     with pytest.raises(NotLowerable):
         lower_region(record(scale, {"x": X.clone()}))
+
+
+def test_what_is_computed_in_too_many_places_is_refused_at_once() -> None:
+    """Windows that are shifted seven times: what comes before the first shift is asked for at many places."""
+
+    def shifted(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(7):
+            x = torch.roll(torch.softmax(x, -1), (1, 1), (0, 1))
+        return x * 2
+
+    with pytest.raises(NotLowerable, match="again and again"):
+        lower_region(record(shifted, {"x": randn(8, 8, 6)}))

@@ -205,3 +205,23 @@ def test_equal_sections_are_one_atom() -> None:
     odd = atoms.section(8, 1, 2, (a,))
     assert odd == (a, *atoms.section(2, 1, 1, ()))
     assert atoms.section(10, 3, 1, (a,)) != atoms.section(10, 4, 1, (a,))
+
+
+def test_what_a_dimension_is_follows_unions_and_splits_and_goes_back_with_them() -> None:
+    atoms = Atoms()
+    (a,), (b,) = atoms.fresh(12), atoms.fresh(12)
+    half = atoms.section(24, 12, 1, (b,))
+    before = atoms.snapshot()
+    assert (atoms.resolve((a, b)), atoms.free(half)) == ((a, b), (b,))
+    atoms.union(a, b)
+    assert (atoms.resolve((a, b)), atoms.free(half)) == ((a, a), (a,))
+    outer, inner = atoms.split(a, 3)
+    assert (atoms.resolve((b,)), atoms.free(half)) == ((outer, inner), (outer, inner))
+    atoms.restore(before)
+    assert (atoms.resolve((a, b)), atoms.free(half)) == ((a, b), (b,))
+    parts = atoms.split(b, 4)
+    assert (atoms.resolve((a, b)), atoms.free(half)) == ((a, *parts), parts)
+    for _ in range(20):  # more states than are remembered
+        (c,), (d,) = atoms.fresh(2), atoms.fresh(2)
+        atoms.union(c, d)
+        assert atoms.resolve((d, a, b)) == (c, a, *parts)

@@ -7,7 +7,7 @@ two (a view cut its dimension) is split in place: whoever held it sees both part
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from mugraph.ops.algebra.refusals import NotLowerable
@@ -15,6 +15,8 @@ from mugraph.ops.algebra.sections import Section, cut
 
 AtomDim = tuple[int, ...]
 AtomDims = tuple[AtomDim, ...]
+_STATES = 8
+"""Of the atoms, for which it is remembered what dimensions are: a refused trial goes back to an earlier one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,14 @@ class Snapshot:
     parent: tuple[int, ...]
     parts: dict[int, AtomDim]
     state: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What dimensions are in one state of the atoms."""
+
+    resolved: dict[AtomDim, AtomDim] = field(default_factory=dict[AtomDim, AtomDim])
+    free: dict[AtomDim, AtomDim] = field(default_factory=dict[AtomDim, AtomDim])
 
 
 class Atoms:
@@ -38,6 +48,7 @@ class Atoms:
         self._states = 0
         self.sections: dict[int, Section] = {}
         self._known: dict[Section, int] = {}
+        self._of_state: dict[int, _Known] = {}
 
     def fresh(self, size: int, hint: str = "", weight: int = 1) -> AtomDim:
         """A new dimension of `size` elements: one atom, or none for size 1. `hint` is a name it would like."""
@@ -64,8 +75,23 @@ class Atoms:
             atom = self._parent[atom]
         return atom
 
+    @property
+    def _now(self) -> _Known:
+        """Sections that are made later change nothing of it: each is an atom of its own, that stays what it is."""
+        if self.state not in self._of_state:
+            if len(self._of_state) >= _STATES:
+                self._of_state.clear()
+            self._of_state[self.state] = _Known()
+        return self._of_state[self.state]
+
     def resolve(self, dim: Sequence[int]) -> AtomDim:
         """The dimension in today's indivisible atoms."""
+        known, key = self._now.resolved, tuple(dim)
+        if key not in known:
+            known[key] = self._resolve(key)
+        return known[key]
+
+    def _resolve(self, dim: AtomDim) -> AtomDim:
         found: list[int] = []
         for atom in dim:
             root = self._find(atom)
@@ -125,6 +151,12 @@ class Atoms:
 
     def free(self, dim: Sequence[int]) -> AtomDim:
         """The atoms a dimension runs over: those of sections in their place."""
+        known, key = self._now.free, tuple(dim)
+        if key not in known:
+            known[key] = self._free(key)
+        return known[key]
+
+    def _free(self, dim: AtomDim) -> AtomDim:
         found: list[int] = []
         for atom in self.resolve(dim):
             section = self.sections.get(atom)

@@ -9,6 +9,7 @@ maximum that an output does depend on stays.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from math import isclose
 from typing import Protocol
@@ -37,7 +38,8 @@ def idle_shifts(graph: Sequence[Operator], outputs: Collection[int]) -> dict[int
         if i in live:
             live.update(graph[i].inputs)
     maxima = _of_maxima(graph)
-    users = [sum(i in graph[user].inputs for user in live) + (i in outputs) for i in range(len(graph))]
+    read = Counter(value for user in live for value in {*graph[user].inputs})
+    users = [read[i] + (i in outputs) for i in range(len(graph))]
     found: dict[int, int] = {}
     for e in sorted(live):
         if graph[e].kind.is_exponential:

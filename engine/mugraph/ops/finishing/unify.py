@@ -15,9 +15,13 @@ from itertools import combinations
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.nodes import Node
+from mugraph.ops.algebra.refusals import NotLowerable
 
 _STATES = 8
 """States of the atoms for which the axes of all nodes are remembered: a refused merge goes back to an earlier one."""
+_MOST = 2000
+"""Nodes that outputs need; a kernel has a few dozen operators. Windows that are shifted (`torch.roll`) are joined of
+four parts, of each of which what comes before is computed: two shifts took seconds here, and were refused after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,8 @@ def _merge(
 def unify(builder: Builder, outputs: Sequence[tuple[AtomDims, Node]]) -> None:
     """Merge axes until nothing more can be; later values first, for that settles most of what is below them."""
     nodes = reachable(builder, [node for _, node in outputs])
+    if len(nodes) > _MOST:
+        raise NotLowerable("it would compute parts of one value again and again, in too many places")
     live = set(nodes)
     dims = [at for at, _ in outputs]
     known: dict[int, _Scopes] = {}
@@ -118,7 +124,8 @@ def unify(builder: Builder, outputs: Sequence[tuple[AtomDims, Node]]) -> None:
     while changed:
         changed = False
         for value in sorted(builder.demands, reverse=True):
-            asked = [at for at, node in builder.demands[value].items() if node in live]
+            places = [at for at, node in builder.demands[value].items() if node in live]
+            asked = {builder.atoms.resolve_dims(at): at for at in places}.values()  # of equal ones, one
             for one, two in combinations(asked, 2):
                 for a, b in zip(one, two, strict=True):
                     changed |= _merge(builder, nodes, dims, a, b, known)
