@@ -31,10 +31,17 @@ def test_programs_are_one_region(name: str, tmp_path: Path) -> None:
 
 
 def test_the_table() -> None:
-    row = Row("norm", "k_split/1 then", {USUAL: 7.0, COMBINED: 5.5}, {USUAL: 9.0}, {"a form": "it"}, {COMBINED: True})
+    row = Row(
+        "norm",
+        "k_split/1 then",
+        {USUAL: 7.0, COMBINED: 5.5},
+        {USUAL: 9.0},
+        {"a form": "it"},
+        {USUAL: True, COMBINED: True},
+    )
     lines = table([row, Row("norm", "", {USUAL: 1.0, COMBINED: 2.0}, {}, {}, {COMBINED: False})]).splitlines()
     assert lines[0].split() == ["program", "launched", "device", "called", "right"]
-    assert lines[2].split() == [*USUAL.split(), "7.00", "9.00"]
+    assert lines[2].split() == [*USUAL.split(), "7.00", "9.00", "yes"]
     assert lines[3].split() == [*COMBINED.split(), "5.50", "yes"]
     assert lines[4].split() == ["a", "form", "WRONG:", "it"]
     assert lines[-1].split()[-1] == "NO"

@@ -116,24 +116,26 @@ def _in_a_mode() -> bool:
 def _runs_here(*tensors: torch.Tensor, any_size: bool = False, anywhere: tuple[torch.Tensor, ...] = ()) -> bool:
     """Plain tensors on one tested GPU; no gradient, autocast, tracing by torch.jit, and no mode or function transform,
     which are to see what the original code calls. anywhere: further ones, that only PyTorch reads, wherever they lie"""
-    every = (*tensors, *anywhere)
     if _dynamo():
-        return _traced(every, any_size)
+        return _traced((*tensors, *anywhere), any_size)
     if _tracing() or _transforms() or _dispatch_modes() or forward_ad._current_level >= 0:
-        return torch.compiler.is_compiling() and _traced(every, any_size)
+        return torch.compiler.is_compiling() and _traced((*tensors, *anywhere), any_size)
     if (_function_modes() and _in_a_mode()) or type(tensors[0]) not in _PLAIN:
         return False
     grad, device = _grad_enabled(), tensors[0].device
-    for number, tensor in enumerate(every):
+    for tensor in tensors:
         kind = type(tensor)
         if (kind is not _PARAMETER and kind is not _TENSOR) or tensor.device != device:
             return False
         if tensor.is_neg() or (grad and tensor.requires_grad):  # a negation that is still to do
             return False
         at = tensor.data_ptr()  # other layouts have none
-        if at & 15 and number < len(tensors):  # in whole words of 16 bytes
+        if at & 15 or (not at and tensor._is_zerotensor()):  # in whole words of 16 bytes; zeros without memory
             return False
-        if not at and tensor._is_zerotensor():  # zeros without memory
+    for index in anywhere:
+        if type(index) not in _PLAIN or index.device != device or index.layout != torch.strided:
+            return False
+        if index.is_neg() or (grad and index.requires_grad) or index._is_zerotensor():
             return False
     if (place := _places.get(device)) is None:  # PyTorch makes a string of it each time
         place = _places[device] = device.type, device.index

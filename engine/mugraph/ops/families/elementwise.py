@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log
 
 from mugraph.ir.calls import Ref
+from mugraph.ir.dtypes import INTEGERS
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDims
@@ -18,7 +19,11 @@ from mugraph.ops.functions.unary import UNARY
 
 
 def _pair(b: Builder, args: Arguments, dims: AtomDims) -> tuple[Node, Node]:
-    return b.broadcast(args.sized("input"), dims), b.broadcast(args.sized("other"), dims)
+    """A number that is added to places along an axis is that of the sizes here: masks say what it is at others."""
+    tensors = [args.ref(name) for name in ("input", "other") if args.is_ref(name)]
+    of_places = all(b.values[one.value].dtype in INTEGERS for one in tensors)
+    operand = args.operand if of_places else args.sized
+    return b.broadcast(operand("input"), dims), b.broadcast(operand("other"), dims)
 
 
 @lowers(
