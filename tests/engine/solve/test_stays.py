@@ -63,6 +63,7 @@ def test_what_stays_varies_with_a_size(tmp_path: Path) -> None:
     timing = solved(tmp_path, RANGED).timing
     fixed = solved(tmp_path, BETWEEN).timing
     assert [row.size for row in timing.sizes][-1] == 4096
-    assert timing.sizes[-1].baseline_us == pytest.approx(fixed.baseline_us)
+    # PyTorch's time is added up over the units, into which the two may be divided otherwise.
+    assert timing.sizes[-1].baseline_us == pytest.approx(fixed.baseline_us, rel=0.01)
     assert timing.sizes[0].baseline_us is not None
     assert timing.sizes[0].baseline_us < 0.7 * (fixed.baseline_us or 0)
