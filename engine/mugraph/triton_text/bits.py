@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from mugraph.ir.dtypes import READ, DType
 from mugraph.ir.ops import Kind
+from mugraph.triton_text.arithmetic import Arithmetic
 from mugraph.triton_text.ints import Shape
 from mugraph.triton_text.reals import Real, Reals
 from mugraph.triton_text.refusals import Unreadable
-from mugraph.triton_text.tiles import Arithmetic, Floats, Tile
+from mugraph.triton_text.tiles import Floats, Tile
 from mugraph.verification.field import FieldArithmetic, FieldValue
 from mugraph.verification.mixing import joined
 from mugraph.verification.primes import P

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.triton_text.arithmetic import Arithmetic
 from mugraph.triton_text.handles import BlockPointer, Nothing
 from mugraph.triton_text.ints import REACH, Bools, Ints, Shape
 from mugraph.triton_text.kernels import Run
@@ -22,7 +23,7 @@ from mugraph.triton_text.lattice import MOST, Lattice, NotLaidOut, addresses, ar
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.refusals import Diverges, Refused
 from mugraph.triton_text.running import Launch
-from mugraph.triton_text.tiles import FLOATS, Arithmetic, Floats, Pointers, Tile, common, ends, of_shape
+from mugraph.triton_text.tiles import FLOATS, Floats, Pointers, Tile, common, ends, of_shape
 
 _SPLITS = 16
 """Times that a digit is found to be two."""

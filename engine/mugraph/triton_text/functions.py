@@ -12,23 +12,13 @@ from numpy.typing import NDArray
 
 from mugraph.kinds import Kind as Kinds
 from mugraph.triton_text.approximations import NUMBERS_OF, ON_BYTES, TO_TF32
+from mugraph.triton_text.arithmetic import Arithmetic
 from mugraph.triton_text.ints import Ints, Shape
 from mugraph.triton_text.reals import LN_2, Real
 from mugraph.triton_text.reductions import Function, cumsum, dot, extreme, kind_of, summed
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.source import Named, listed
-from mugraph.triton_text.tiles import (
-    Arithmetic,
-    Floats,
-    Kind,
-    Tile,
-    common,
-    is_known,
-    of_shape,
-    rearranged,
-    stretched,
-    triton_name,
-)
+from mugraph.triton_text.tiles import Floats, Kind, Tile, common, is_known, of_shape, rearranged, stretched, triton_name
 
 
 def _shape(value: Any) -> Shape:

@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 
 from mugraph.kinds import Kind as Kinds
 from mugraph.triton_text.approximations import NUMBERS_OF, ON_BYTES
+from mugraph.triton_text.arithmetic import Arithmetic
 from mugraph.triton_text.arrivals import Arrival, Arriving
 from mugraph.triton_text.bits import BitArithmetic, Bits
 from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed, permute
-from mugraph.triton_text.handles import BlockPointer, Method, Nothing, PointerKind, Range
+from mugraph.triton_text.handles import BlockPointer, Method, Nothing, PointerKind, Range, range_of
 from mugraph.triton_text.hosts import host_builtin, host_math, number_of
-from mugraph.triton_text.ints import REACH, Bools, Ints, every, number, of_blocks, total
+from mugraph.triton_text.ints import Bools, Ints, every, number, of_blocks, total
 from mugraph.triton_text.language import Loop, is_host
+from mugraph.triton_text.loads import loaded, whole_numbers
 from mugraph.triton_text.memory import Memory
 from mugraph.triton_text.python import Evaluator
-from mugraph.triton_text.reals import FINITE, NAN, Real, Reals
+from mugraph.triton_text.reals import Reals
 from mugraph.triton_text.refusals import Diverges, Unreadable, Wrong
 from mugraph.triton_text.running import Launch, block_ids
 from mugraph.triton_text.source import Function, Named, listed
@@ -30,7 +32,6 @@ from mugraph.triton_text.tiles import (
     FLOATS,
     MADE,
     RAW,
-    Arithmetic,
     Floats,
     Kind,
     Pointers,
@@ -219,7 +220,7 @@ class Run:
         if name in STARTS_NEXT:
             return None
         if name in _RANGES:
-            return self._range(arguments, named)
+            return range_of(arguments, named)
         if name.startswith("builtins."):
             return self._builtin(name.removeprefix("builtins."), arguments, named)
         if name.startswith("math."):
@@ -238,15 +239,6 @@ class Run:
             elif isinstance(tile, Floats):
                 self.launch.world.elements += size * len(self.blocks)
         return tile
-
-    def _range(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        ends = [*arguments]
-        if "step" in named:
-            ends = [*(ends if len(ends) == 2 else [0, *ends]), named["step"]]
-        start, stop, step = (0, ends[0], 1) if len(ends) == 1 else (*ends, 1) if len(ends) == 2 else ends
-        if is_host(stop) and REACH <= int(stop) < 2 * REACH:
-            raise Wrong("bounds", "a loop's end has 32 bits and no sign, which Triton's loop takes to be less than 0")
-        return Range(start, stop, step)
 
     def _builtin(self, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
         if all(is_host(one) for one in arguments):
@@ -317,62 +309,11 @@ class Run:
         if memory.data is None and kind not in (*FLOATS, *RAW):
             raise Unreadable(f"whole numbers are read from {memory.name}, of which nothing is known")
         if memory.data is not None:
-            return self._whole_numbers(memory, offsets, where, other)
+            return whole_numbers(memory, offsets, where, other)
         if self.of.reals is None:
             return Floats(shape, kind, None)
-        return self._counted(Floats(shape, kind, self._loaded(memory, offsets, where, other)))
-
-    def _whole_numbers(self, memory: Memory, offsets: Ints, where: Bools | None, other: Any) -> Tile:
-        assert memory.data is not None
-        places = offsets.whole()
-        if where is not None:
-            places, mask = np.broadcast_arrays(places, where.whole())
-            places = np.where(mask, places, 0)
-            found = np.where(mask, memory.data[places], 0 if other is None else other)
-        else:
-            found = memory.data[places]
-        if memory.kind == "int1":
-            return Bools(offsets.shape, (found.astype(np.bool_),))
-        return Ints(offsets.shape, (found.astype(np.int64),), memory.kind)
-
-    def _loaded(self, memory: Memory, offsets: Ints, where: Bools | None, other: Any) -> Real:
-        world, reals = self.launch.world, self.of.reals
-        assert reals is not None
-        places = offsets.whole()
-        mask = None if where is None else where.whole()
-        if mask is not None:
-            places, mask = np.broadcast_arrays(places, mask)
-            if mask.all():
-                mask = None
-        own: NDArray[np.int64] | None = None
-        if memory.of_step(self.launch.number) is not None:
-            ids = self.blocks.reshape(-1, *(1,) * len(offsets.shape))
-            places, ids = np.broadcast_arrays(places, ids)
-            mask = None if mask is None else np.broadcast_to(mask, places.shape)
-            own = (ids if mask is None else ids[mask]).reshape(-1)
-        flat = (places if mask is None else places[mask]).reshape(-1)
-        found = world.read(memory, flat, self.launch.number, own, last=self.arriving.is_last)
-        if mask is None:
-            return found.each(lambda array: array.reshape(places.shape))
-
-        def spread(array: NDArray[Any], fill: Any) -> NDArray[Any]:
-            result = np.full(places.shape, fill, array.dtype)
-            result[mask] = array
-            return result
-
-        if other is None:  # anything may be in these lanes
-            state = found.state if found.state is not None else np.full(flat.shape, FINITE, np.uint8)
-            q = None if found.q is None else spread(found.q, 0)
-            return Real(spread(found.p, 0), q, spread(state, NAN))
-        value = Real(
-            spread(found.p, 0),
-            None if found.q is None else spread(found.q, 0),
-            None if found.state is None else spread(found.state, FINITE),
-        )
-        rest = of_shape(self.of.floats(other), offsets.shape)
-        assert isinstance(rest, Floats)
-        assert rest.real is not None
-        return reals.chosen(mask, value, rest.real)
+        real = loaded(self.launch, self.of, self.blocks, memory, offsets, where, other, last=self.arriving.is_last)
+        return self._counted(Floats(shape, kind, real))
 
     def store(
         self, pointer: Any, value: Any, mask: Any = None, boundary_check: Any = (), cache_modifier: Any = "",

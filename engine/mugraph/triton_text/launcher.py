@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from mugraph.triton_text.arithmetic import Arithmetic
 from mugraph.triton_text.boxes import surveyed_in_one
 from mugraph.triton_text.calls import CALLS, Call
 from mugraph.triton_text.functions import cdiv, next_power_of_2
@@ -27,7 +28,7 @@ from mugraph.triton_text.running import Launch, World
 from mugraph.triton_text.source import Function, Named, listed
 from mugraph.triton_text.tensor_methods import ATTRIBUTES, METHODS, Device, Given, item_bytes
 from mugraph.triton_text.tensors import HostTensor, dense, extent_of
-from mugraph.triton_text.tiles import Arithmetic, Kind, Pointers
+from mugraph.triton_text.tiles import Kind, Pointers
 from mugraph.triton_text.waits import Stream
 
 TYPES = {

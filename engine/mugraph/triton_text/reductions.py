@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.block import TF32
+from mugraph.triton_text.arithmetic import Arithmetic
 from mugraph.triton_text.ints import Ints, Shape
 from mugraph.triton_text.refusals import Unreadable, Wrong
-from mugraph.triton_text.tiles import Arithmetic, Floats, Kind, Pointers, Tile, common, is_known, stretched
+from mugraph.triton_text.tiles import Floats, Kind, Pointers, Tile, common, is_known, stretched
 
 Function = Callable[..., Any]
 

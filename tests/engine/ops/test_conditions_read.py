@@ -15,8 +15,9 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.spec.block import store_violations
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.search.direct import as_block
+from mugraph.triton_text.arithmetic import Arithmetic
 from mugraph.triton_text.refusals import Unreadable
-from mugraph.triton_text.tiles import Arithmetic, Floats
+from mugraph.triton_text.tiles import Floats
 from mugraph.verification.float_inputs import make_inputs
 from mugraph.verification.verifier import verify_topology
 

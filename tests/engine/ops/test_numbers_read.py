@@ -20,9 +20,10 @@ from mugraph.ir.spec.block import store_violations
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.search.direct import as_block
 from mugraph.search.schedules.tiles import Shape
+from mugraph.triton_text.arithmetic import Arithmetic
 from mugraph.triton_text.functions import FUNCTIONS
 from mugraph.triton_text.refusals import Unreadable
-from mugraph.triton_text.tiles import MADE, RAW, Arithmetic, Floats
+from mugraph.triton_text.tiles import MADE, RAW, Floats
 from mugraph.triton_text.tiles import Kind as TritonKind
 from mugraph.verification.float_inputs import make_inputs, scenarios
 from mugraph.verification.stored import held

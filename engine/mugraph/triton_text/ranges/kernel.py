@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from mugraph.triton_text.arithmetic import Arithmetic
 from mugraph.triton_text.functions import FUNCTIONS, METHODS, indexed
 from mugraph.triton_text.handles import Method, Nothing, PointerKind, Range
 from mugraph.triton_text.hosts import host_builtin
@@ -31,7 +32,7 @@ from mugraph.triton_text.ranges.values import (
 )
 from mugraph.triton_text.refusals import Unreadable, Wrong
 from mugraph.triton_text.source import Function, Named, listed
-from mugraph.triton_text.tiles import FLOATS, RAW, Arithmetic, Floats, Kind, common
+from mugraph.triton_text.tiles import FLOATS, RAW, Floats, Kind, common
 from mugraph.triton_text.waits import STARTS_NEXT, WAITS, Waiting
 
 _NUMBERS = (*FLOATS, "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
