@@ -197,6 +197,8 @@ def finished(
     if outcome.right is None:
         failed = "no kernel passed the float test" if not bounds.exact else "no kernel is to be offered"
         reason = f"{failed}: {_most_common(rejected)}"
+        # Another way to divide the region may be taken: its result says nothing of this unit.
+        yield telling.working(f"{place.name}: {failed}: {'; '.join(why for why, _ in rejected.most_common(3))}", 0, 0)
         return found.result(unit, None, reason, rejected, cut_short=ending.is_over)
     telling.chosen(outcome.right.candidate)
     judged = [*found.ranked.at_smaller, *found.ranked.candidates]

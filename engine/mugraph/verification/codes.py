@@ -3,7 +3,8 @@
 Such a result is exact, or one step of its type off: there is no small error that a rounding explains. What is rounded
 is the value before, and where that lies next to the middle between two numbers of the type its error decides which of
 them it becomes. So an element may be another number than in float64 only if the program's own rounding errors, three
-times as large as they are (as judge.py allows), make that number of it in one of some draws; or if PyTorch's roundings
+times as large as they are (as judge.py allows), make that number of it in one of some draws, of random signs and of
+designed ones; or if PyTorch's roundings
 do, or float32's. NaN counts as a number. And there may be no more such elements than three times as many as those
 roundings make. Numbers exactly in the middle, of computations that round nothing (the scenario "ties"), are no matter
 of errors: a kernel that takes the wrong one of two is wrong at more elements than PyTorch's own roundings are.
@@ -19,13 +20,25 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-TIMES = 3.0
+from mugraph.ir.program import TensorProgram
+from mugraph.verification.designed import DRAWS, Signs
+from mugraph.verification.roundings import Perturbed
+
+_TIMES = 3.0
 """How many times as large the errors of the draws are."""
-_LOTS = (4, 12, 48)
-"""Draws that are made, one lot after the other, while they do not explain an element."""
+_LOTS = (4, 12, DRAWS, 48)
+"""Draws that are made, one lot after the other, while they do not explain an element: the signs of the third lot's
+errors are designed."""
+_DESIGNED = range(sum(_LOTS[:2]), sum(_LOTS[:3]))
 _COUNTED = 3.0
 _FEW, _SHARE = 4.0, 1 / 2000
 """Elements, and a part of all elements, that say nothing by their number."""
+
+
+def errors_of(program: TensorProgram, generator: torch.Generator, number: int) -> Perturbed:
+    """The errors of a draw, by its number."""
+    signs = Signs(number - _DESIGNED.start) if number in _DESIGNED else None
+    return Perturbed(program, generator, _TIMES, signs)
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,7 @@ class Codes:
         known.add(self.eager)
         known.add(self.single)
         most = float(max(int(self._apart(one).sum()) for one in (self.eager, self.single)))
-        total, number = 0, 0
+        total, number, counted = 0, 0, 0
         for lot in _LOTS:
             explained = known.has(self.result)
             if not bool((other & ~explained).any()) and number:
@@ -77,9 +90,11 @@ class Codes:
             for _ in range(lot):
                 draw = drawn(number)
                 known.add(draw)
-                total += int(self._apart(draw).sum())
+                if number not in _DESIGNED:  # there all of them may be wrong on the same side
+                    total += int(self._apart(draw).sum())
+                    counted += 1
                 number += 1
-        return known.has(self.result), most if self.ties else max(most, total / number)
+        return known.has(self.result), most if self.ties else max(most, total / counted)
 
     def _apart(self, values: Tensor) -> Tensor:
         same = (values == self.exact) | (values.isnan() & self.exact.isnan())

@@ -34,8 +34,7 @@ from mugraph.orphan import end_with_parent
 from mugraph.too_little_memory import in_words, is_of_memory
 from mugraph.trace.run.tf32 import take
 from mugraph.verification.across import Evaluation
-from mugraph.verification.codes import TIMES as CODE_TIMES
-from mugraph.verification.codes import Codes
+from mugraph.verification.codes import Codes, errors_of
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.float_specials import SPECIALS, trouble, without_rows_said
@@ -291,7 +290,7 @@ class _Beside:
     def far(self, number: int, piece: Piece) -> dict[str, Tensor]:
         """As `drawn`, with errors as results of eight bits may be explained by."""
         if number not in self._far:
-            self._far[number] = self._evaluation(Perturbed(self.program, self.generator, CODE_TIMES))
+            self._far[number] = self._evaluation(errors_of(self.program, self.generator, number))
         return outputs(piece.program, self._far[number].of(piece))
 
     def without_rows_said(self, piece: Piece) -> dict[str, Tensor]:

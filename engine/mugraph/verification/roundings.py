@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import hypot, log2, prod, sqrt
@@ -17,6 +17,7 @@ from mugraph.ir.statistics import statistics
 from mugraph.ir.tf32 import EPSILON as TF32
 from mugraph.ir.whole import whole_values
 from mugraph.search.topologies.softmax import shift_invariant
+from mugraph.verification.designed import Signs
 from mugraph.verification.so_far import TILE, ProductSoFar, SumSoFar
 from mugraph.verification.torch_reference import Joined, OfResult, TorchArithmetic, Value
 
@@ -85,10 +86,13 @@ class Perturbed:
     those, have no error of their own.
 
     times: how much larger the errors are
+    signs: of the errors, the same for all elements; None: random ones
     """
 
-    def __init__(self, program: TensorProgram, generator: torch.Generator, times: float = 1.0) -> None:
-        self._spread = SPREAD * times
+    def __init__(
+        self, program: TensorProgram, generator: torch.Generator, times: float = 1.0, signs: Signs | None = None
+    ) -> None:
+        self._spread, self._signs = SPREAD * times, signs
         self._whole = whole_values(program)
         self._precision = precisions(program)
         self._sizes, self._random = program.sizes, generator
@@ -105,7 +109,7 @@ class Perturbed:
 
     def operand(self, op: Op, position: int, data: Tensor) -> Tensor:
         if op.kind.argument_ulps:
-            return self._wrong(data, op.kind.argument_ulps * SINGLE)
+            return self._wrong((op.name, position), data, op.kind.argument_ulps * SINGLE)
         if not op.kind.adds:
             return data
         size = SINGLE * sqrt(self._steps(op) / 2) if position == 0 else 0.0
@@ -114,7 +118,9 @@ class Perturbed:
             size = hypot(size, EPSILON[self._coarsest])
         if op.tf32:
             size = hypot(size, TF32)
-        return self._wrong(data, size, _least(self._coarsest) if rounded or op.tf32 else 0.0) if size else data
+        if not size:
+            return data
+        return self._wrong((op.name, position), data, size, _least(self._coarsest) if rounded or op.tf32 else 0.0)
 
     def result(self, op: Op, operands: Sequence[Value], data: Tensor) -> Tensor:
         if op.kind.reduces:
@@ -126,7 +132,8 @@ class Perturbed:
         more = SINGLE * self._on_the_way(op, operands[0].axes, data) if op.kind.scans else None
         wrong = self.off(op, data, more)
         if op.fn:  # x * (1 + erf(x)) and its kin cancel
-            wrong = wrong + (self._wrong(operands[0].data, SINGLE) - operands[0].data)
+            argument = operands[0].data
+            wrong = wrong + (self._wrong((op.name, op.fn), argument, SINGLE) - argument)
         return wrong
 
     def joined(self, op: Op) -> Joined:
@@ -144,7 +151,7 @@ class Perturbed:
             size = hypot(size, SINGLE * sqrt(self._steps(op) / 3))
         if op.kind.ulps:
             size = hypot(size, op.kind.ulps * SINGLE)
-        return self._wrong(data, size, _least(kind), more, so_far)
+        return self._wrong((op.name, None), data, size, _least(kind), more, so_far)
 
     def _steps(self, op: Op) -> float:
         terms = prod(self._sizes[axis] for axis in op.over)
@@ -163,17 +170,22 @@ class Perturbed:
 
     def _wrong(
         self,
+        place: Hashable,
         data: Tensor,
         size: float,
         least: float = 0.0,
         more: Tensor | None = None,
         so_far: Tensor | None = None,
     ) -> Tensor:
-        """size: of the error, relative to the data. more: of a further one, absolute. so_far: the error that the data
-        has, which this one adds to: where they even out in a few draws, the spread would seem small"""
+        """place: in the program. size: of the error, relative to the data. more: of a further one, absolute. so_far:
+        the error that the data has, which this one adds to: where they even out in a few draws, the spread would seem
+        small"""
         # Of one size, up or down: of a few draws from a range, all are small at some of millions of elements.
-        noise = torch.randint(0, 2, data.shape, generator=self._random, device=data.device, dtype=torch.int8)
-        noise = noise.mul_(2).sub_(1)
+        if self._signs is not None:
+            noise = torch.full_like(data, self._signs.of(place), dtype=torch.int8)
+        else:
+            noise = torch.randint(0, 2, data.shape, generator=self._random, device=data.device, dtype=torch.int8)
+            noise = noise.mul_(2).sub_(1)
         if so_far is not None:
             noise = torch.where(so_far == 0.0, noise, torch.ones_like(data).copysign(so_far * data.sign()))
         # In place: what is computed has gigabytes, and a pass over them takes as long as the arithmetic of ten.
