@@ -61,6 +61,7 @@ def optimize(
     place, callers = where(path), [where(one).path for one in called_from or []]
     need("torch", "triton")
     set_one_thread(os.environ)
+    _keep_bytecode()
     keep_freed_memory()
     if verbose:
         show_log()
@@ -69,6 +70,13 @@ def optimize(
 
     options = Options.of(settings, executor)
     return command(place, options, as_json=json, apply=apply, verbose=verbose, use_store=not no_store, callers=callers)
+
+
+def _keep_bytecode() -> None:
+    from mugraph.bytecode import BYTECODE, keep_bytecode
+    from mugraph.store.place import cache_folder
+
+    keep_bytecode(cache_folder() / BYTECODE)
 
 
 @app.command()
@@ -169,6 +177,7 @@ def bench(
     the search itself on the papers' programs; with the word models, whole models; with the word files, any files with
     shapes."""
     need("torch", "triton")
+    _keep_bytecode()
     chosen_tuner = tuner_named(tuner)
     if names and names[0] in ("files", "models"):
         from mugraph.commands.bench_files import Outputs, bench_files, comparison, models_in

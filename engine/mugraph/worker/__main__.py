@@ -24,11 +24,14 @@ def serve(source: int, sink: int) -> None:
     import logging
     import signal
 
+    from mugraph.bytecode import BYTECODE, keep_bytecode
+    from mugraph.store.place import cache_folder
     from mugraph.worker.front import Front
     from mugraph.worker.processes import adopt_orphans
     from mugraph.worker.temporary import own_folder
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO)
+    keep_bytecode(cache_folder() / BYTECODE)
     adopt_orphans()
     front = Front(source, sink, temporary=own_folder())
 
