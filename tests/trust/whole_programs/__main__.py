@@ -7,7 +7,6 @@ a table. `--file PATH` tries one file. tests/trust/test_whole_programs.py runs a
 from __future__ import annotations
 
 import argparse
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -44,7 +43,14 @@ def _campaign(texts: object, folder: Path, given: argparse.Namespace) -> None:
     total, kinds = Counter[str](), Counter[str]()
     for name, text in texts:  # type: ignore[attr-defined]
         made = outcome(text, folder)
-        total.update(files=1, edited=bool(made.regions), regions=made.found, kernels=made.regions, calls=made.calls, lenient=made.lenient)
+        total.update(
+            files=1,
+            edited=bool(made.regions),
+            regions=made.found,
+            kernels=made.regions,
+            calls=made.calls,
+            lenient=made.lenient,
+        )
         kinds[made.kind or "right"] += 1
         if not made.kind:
             continue
@@ -63,7 +69,12 @@ def _campaign(texts: object, folder: Path, given: argparse.Namespace) -> None:
 
 
 def _told(made: Outcome) -> None:
-    for line in (*made.wrong[:6], *made.failed[:3], *(f"no call taken: {one}" for one in made.idle), made.error[-1500:]):
+    for line in (
+        *made.wrong[:6],
+        *made.failed[:3],
+        *(f"no call taken: {one}" for one in made.idle),
+        made.error[-1500:],
+    ):
         if line:
             print(f"   {line}")
 

@@ -31,7 +31,11 @@ def draw(body: Body) -> None:
     for _ in range(4):
         (kind,) = body.rng.choices([one for one, _ in kinds], [weight for _, weight in kinds])
         lines = kind(body)
-        if lines is not None and "None" not in "".join(lines).replace("is None", "").replace("is not None", "") and body.attempt(lines):
+        if (
+            lines is not None
+            and "None" not in "".join(lines).replace("is None", "").replace("is not None", "")
+            and body.attempt(lines)
+        ):
             return
 
 
@@ -102,7 +106,10 @@ def loop(body: Body) -> list[str] | None:
         headers += [
             ("for layer in self.layers:", "layer = self.layers[0]"),
             ("for i, layer in enumerate(self.layers):", "i, layer = 0, self.layers[0]"),
-            ("for layer, other in zip(self.layers, reversed(self.layers)):", "layer, other = self.layers[0], self.layers[1]"),
+            (
+                "for layer, other in zip(self.layers, reversed(self.layers)):",
+                "layer, other = self.layers[0], self.layers[1]",
+            ),
         ] * 2
     header, setup = body.rng.choice(headers)
     lines = _some(body, setup)
@@ -116,7 +123,14 @@ def loop(body: Body) -> list[str] | None:
         lines = [f"    {changed} = {changed} + layer({changed}) * 0.5", *lines]
     after = ["else:", "    NOTES.append('all')"] if extra > 0.93 else []
     if body.rng.random() < 0.3 and "unbind" in header:
-        return [f"{body.unused('rows')} = []", header, *lines, "    rows.append(row * 0.5)", *after, f"{body.fresh()} = torch.stack(rows)"]
+        return [
+            f"{body.unused('rows')} = []",
+            header,
+            *lines,
+            "    rows.append(row * 0.5)",
+            *after,
+            f"{body.fresh()} = torch.stack(rows)",
+        ]
     return [header, *lines, *after]
 
 
@@ -132,7 +146,11 @@ CONTEXTS = (
 
 def context(body: Body) -> list[str]:
     if body.rng.random() < 0.25:
-        last = ["finally:", "    NOTES.append('ended')"] if body.rng.random() < 0.5 else ["except ValueError:", "    NOTES.append('never')"]
+        last = (
+            ["finally:", "    NOTES.append('ended')"]
+            if body.rng.random() < 0.5
+            else ["except ValueError:", "    NOTES.append('never')"]
+        )
         return ["try:", *_some(body), *last]
     return [f"with {body.rng.choice(CONTEXTS)}:", *_some(body)]
 
@@ -145,12 +163,22 @@ def nested(body: Body) -> list[str] | None:
     called = body.unused(body.rng.choice(("act", "inner", "apply_to")))
     if body.rng.random() < 0.4:
         value = expression(body, 1)
-        forms = (f"lambda t: torch.tanh(t) + {other}.mean()", f"lambda t, s=SCALE: t * s", f"lambda t: {value} * 0.5 + t.mean()", "lambda t: t")
+        forms = (
+            f"lambda t: torch.tanh(t) + {other}.mean()",
+            "lambda t, s=SCALE: t * s",
+            f"lambda t: {value} * 0.5 + t.mean()",
+            "lambda t: t",
+        )
         return [f"{called} = {body.rng.choice(forms)}", f"{body.fresh()} = {called}({name})"]
     inner = body.block(body.rng.randint(1, 2), f"t = {name}", draw)
     inner = [line for line in inner if "global" not in line and "nonlocal" not in line]
     made = body.rng.choice(("t", f"t * 0.5 + {other}.mean()", "torch.tanh(t)", "(t + t.mean(-1, keepdim=True))"))
-    return [f"def {called}(t):", *(indented(inner) if inner else []), f"    return {made}", f"{body.fresh()} = {called}({name})"]
+    return [
+        f"def {called}(t):",
+        *(indented(inner) if inner else []),
+        f"    return {made}",
+        f"{body.fresh()} = {called}({name})",
+    ]
 
 
 def match(body: Body) -> list[str] | None:

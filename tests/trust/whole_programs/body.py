@@ -15,7 +15,7 @@ LARGEST = 40.0
 """Of any number: results of float16 must stay results."""
 MOST = 2048
 """Elements of a tensor: Triton's interpreter is slow."""
-WORDS = ("h", "y", "z", "out", "q", "k", "v", "scores", "res", "gate", "tmp", "hidden", "mixed", "skip", "acc")
+WORDS = ("h", "y", "z", "out", "q", "k", "v", "scores", "res", "gate", "tmp", "hidden", "mixed", "skip", "acc", "größe")
 _KEPT = (torch.Tensor, list, dict, tuple, nn.Module)
 
 Statement = Callable[["Body"], "list[str] | None"]
@@ -120,8 +120,7 @@ class Body:
         for name, value in self.namespace.items():
             found += _tensors(value) if name[:2] != "__" else []
         return all(
-            one.numel() <= MOST
-            and (not one.is_floating_point() or bool((one.detach().float().abs() < LARGEST).all()))
+            one.numel() <= MOST and (not one.is_floating_point() or bool((one.detach().float().abs() < LARGEST).all()))
             for one in found
         )
 

@@ -82,7 +82,10 @@ def calls(entry: Entry, module: ModuleType, noise: int = 0) -> Iterator[Call]:
     yield Call("a number", lambda: dict.fromkeys(spec, 1.5))
     for name, value in flags.items():
         for other in (not value,) if isinstance(value, bool) else (None, torch.full((8,), 0.5)):
-            yield Call(f"{name}={'tensor' if isinstance(other, torch.Tensor) else other}", lambda n=name, o=other: {**plain(), n: o})
+            yield Call(
+                f"{name}={'tensor' if isinstance(other, torch.Tensor) else other}",
+                lambda n=name, o=other: {**plain(), n: o},
+            )
     if len(spec) > 1:
         yield Call("one tensor twice", lambda: _one_tensor(plain()))
         yield Call("views that overlap", lambda: _overlapping(spec, plain()))
@@ -119,7 +122,13 @@ def seen(module: ModuleType, entry: Entry, call: Call, launches: Callable[[], in
     ran = launches() - before
     state: list[Any] = []
     if isinstance(model, nn.Module):
-        state = [*model.named_parameters(), *model.named_buffers(), ("last", getattr(model, "last", None)), ("seen", getattr(model, "seen", None)), ("count", getattr(model, "count", None))]
+        state = [
+            *model.named_parameters(),
+            *model.named_buffers(),
+            ("last", getattr(model, "last", None)),
+            ("seen", getattr(model, "seen", None)),
+            ("count", getattr(model, "count", None)),
+        ]
     inputs_and_state = _tensors([list(inputs.values()), [value for _, value in state]])
     every = [*inputs_and_state, *_tensors(result)]
     return {
@@ -131,7 +140,7 @@ def seen(module: ModuleType, entry: Entry, call: Call, launches: Callable[[], in
         "gradients": described([one.grad for one in inputs_and_state if _is_leaf(one) and one.grad is not None]),
         "graph": [(_is_leaf(one), one.requires_grad, one.is_inference()) for one in _tensors(result)],
         "state": described({name: _plain(one) for name, one in state}, every),
-        "globals": repr((module.NOTES, module.COUNT)),
+        "globals": repr((getattr(module, "NOTES", None), getattr(module, "COUNT", None))),
         "launches": ran,
     }
 
@@ -147,7 +156,11 @@ def _is_leaf(tensor: torch.Tensor) -> bool | None:
 def _overlaps(tensor: torch.Tensor, others: list[torch.Tensor]) -> list[tuple[int, int]]:
     """The others of the same memory, and how far from them it begins."""
     owner = tensor.untyped_storage()._cdata
-    return [(n, one.storage_offset() - tensor.storage_offset()) for n, one in enumerate(others) if one.untyped_storage()._cdata == owner]
+    return [
+        (n, one.storage_offset() - tensor.storage_offset())
+        for n, one in enumerate(others)
+        if one.untyped_storage()._cdata == owner
+    ]
 
 
 def _plain(value: Any) -> Any:
@@ -174,7 +187,9 @@ def _made(module: ModuleType, entry: Entry) -> Any:
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if tensor.is_floating_point() and tensor.dim() and "mask" not in name:
             numbers = torch.randn(tensor.shape, generator=generator) * 0.3
-            tensor.data.copy_(1 + numbers.abs() if name.endswith(("running_var", "weight")) and tensor.dim() == 1 else numbers)
+            tensor.data.copy_(
+                1 + numbers.abs() if name.endswith(("running_var", "weight")) and tensor.dim() == 1 else numbers
+            )
     return model
 
 
@@ -190,8 +205,12 @@ def _drawn(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], shift: int = 0,
     return made
 
 
-def _with_rows(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], rows: int) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
-    return {name: (kind, shape if name == "w" else (*shape[:-2], rows, shape[-1])) for name, (kind, shape) in spec.items()}
+def _with_rows(
+    spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], rows: int
+) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
+    return {
+        name: (kind, shape if name == "w" else (*shape[:-2], rows, shape[-1])) for name, (kind, shape) in spec.items()
+    }
 
 
 def _flags(target: Any) -> dict[str, Any]:
@@ -231,7 +250,9 @@ def _cast(tensor: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
 
 def _one_tensor(inputs: Inputs) -> Inputs:
     first = next(iter(inputs.values()))
-    return {name: first if one.shape == first.shape and one.dtype == first.dtype else one for name, one in inputs.items()}
+    return {
+        name: first if one.shape == first.shape and one.dtype == first.dtype else one for name, one in inputs.items()
+    }
 
 
 def _overlapping(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], made: Inputs) -> Inputs:

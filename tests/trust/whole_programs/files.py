@@ -12,7 +12,7 @@ import torch
 from tests.trust.whole_programs.blocks import draw, indented
 from tests.trust.whole_programs.body import Body
 
-HEAD = '''\
+HEAD = """\
 import contextlib
 import functools
 import logging
@@ -57,7 +57,7 @@ def combine(x, other=None, *, scale=SCALE):
     if other is None:
         return x
     return x * scale + torch.tanh(other)
-'''
+"""
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64, "bool": torch.bool}
 WIDTH = 8
 ATTEMPTS = 60
@@ -95,7 +95,9 @@ def _helper(rng: random.Random, namespace: dict[str, Any]) -> str:
     for _ in range(rng.randint(1, 3)):
         draw(body)
     lines = body.lines or ["x = x * 0.5"]
-    if any(word in line for line in lines for word in ("helper(", "assert", "view", "match ", "[")):  # of other shapes, too
+    if any(
+        word in line for line in lines for word in ("helper(", "assert", "view", "match ", "[")
+    ):  # of other shapes, too
         lines = ["x = torch.tanh(x) * gain"]
     return "\n".join(["def helper(x, gain=1.0):", *indented(lines), "    return x"]) + "\n"
 
@@ -114,7 +116,12 @@ def _function(rng: random.Random, namespace: dict[str, Any], number: int) -> str
         draw(body)
     lines = [f"# mugraph: {_comment(spec)}"]
     lines += rng.choices(([], ["@torch.no_grad()"], ["@counted"]), (10, 1, 1))[0]
-    lines += [f"def {name}({', '.join(parameters)}):", *_doc(rng), *indented(body.lines), f"    return {_returned(body)}"]
+    lines += [
+        f"def {name}({', '.join(parameters)}):",
+        *_doc(rng),
+        *indented(body.lines),
+        f"    return {_returned(body)}",
+    ]
     text = "\n".join(lines) + "\n"
     _tried(text, namespace, name, spec, rng)
     return text
@@ -156,7 +163,11 @@ def _method(rng: random.Random, namespace: dict[str, Any], lines: list[str], nam
         draw(body)
     if any("_step" in line for line in body.lines):
         body.lines = ["t = torch.relu(t)"]
-    return ["    def _step_own(self, t):", *(f"    {line}" for line in indented(body.lines)), f"        return {rng.choice(('t', 't * 0.5'))}"]
+    return [
+        "    def _step_own(self, t):",
+        *(f"    {line}" for line in indented(body.lines)),
+        f"        return {rng.choice(('t', 't * 0.5'))}",
+    ]
 
 
 def _instance(text: str, namespace: dict[str, Any], name: str) -> Any:
@@ -181,7 +192,11 @@ def _attributes(rng: random.Random, namespace: dict[str, Any], number: int) -> l
         "self.by_name = nn.ModuleDict({'a': nn.Linear(dim, dim), 'b': nn.Identity()})", "self.relu = nn.ReLU(inplace=True)",
         "self.register_buffer('mask', torch.ones(dim, dim).tril())", "self.batch = nn.BatchNorm1d(dim)", "self.attend = F.softplus",
     ]  # fmt: skip
-    inner = [one for one, value in namespace.items() if isinstance(value, type) and issubclass(value, torch.nn.Module) and one[-1:].isdigit()]
+    inner = [
+        one
+        for one, value in namespace.items()
+        if isinstance(value, type) and issubclass(value, torch.nn.Module) and one[-1:].isdigit()
+    ]
     some += [f"self.inner = {one}()" for one in inner] * 2
     return always + rng.sample(some, rng.randint(2, 6))
 
@@ -217,7 +232,9 @@ def _comment(spec: dict[str, tuple[str, tuple[int, ...]]]) -> str:
 
 
 def _doc(rng: random.Random) -> list[str]:
-    return rng.choices(([], ['    """What it computes."""'], ["    # é, ü and 漢 before what is computed"]), (6, 1, 1))[0]
+    return rng.choices(([], ['    """What it computes."""'], ["    # é, ü and 漢 before what is computed"]), (6, 1, 1))[
+        0
+    ]
 
 
 def _returned(body: Body) -> str:
@@ -225,9 +242,22 @@ def _returned(body: Body) -> str:
     last = [one for one in body.tensors(own=False)][-3:]
     if not last:
         raise Unusable("nothing to return")
-    names = [rng.choice(last), *(one for one in body.names if rng.random() < 0.3 and body.tensors() and one in body.tensors(own=False))]
-    forms = [names[-1], f"{names[-1]} * 0.5", f"torch.tanh({names[0]})", f"({', '.join(names)},)", f"[{', '.join(names)}]"]
-    forms += [f"{{'out': {names[0]}, 'more': {names[-1]}}}", f"Pair({names[0]}, {names[-1]})", f"Output({names[0]}, more={names[-1]})"]
+    names = [
+        rng.choice(last),
+        *(one for one in body.names if rng.random() < 0.3 and body.tensors() and one in body.tensors(own=False)),
+    ]
+    forms = [
+        names[-1],
+        f"{names[-1]} * 0.5",
+        f"torch.tanh({names[0]})",
+        f"({', '.join(names)},)",
+        f"[{', '.join(names)}]",
+    ]
+    forms += [
+        f"{{'out': {names[0]}, 'more': {names[-1]}}}",
+        f"Pair({names[0]}, {names[-1]})",
+        f"Output({names[0]}, more={names[-1]})",
+    ]
     forms += [f"{names[0]}, {names[-1]}.relu()", f"{names[0]} + {names[-1]}.mean()", f"{names[0]}, {names[-1]}.shape"]
     every = body.tensors(own=False)
     if rng.random() < 0.5:  # what is read of them tells the more

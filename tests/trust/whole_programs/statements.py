@@ -54,7 +54,9 @@ def augmented(body: Body) -> list[str] | None:
     if name is None:
         return None
     other = partner(body, name)
-    value = body.rng.choice((other, f"{other} * 0.5", f"torch.tanh({other})", "0.5", f"F.silu({other}) + 0.1", f"{name} * {other}"))
+    value = body.rng.choice(
+        (other, f"{other} * 0.5", f"torch.tanh({other})", "0.5", f"F.silu({other}) + 0.1", f"{name} * {other}")
+    )
     if value == other and body.rng.random() < 0.4:
         value = expression(body) or other
     return [f"{name} {body.rng.choice(AUGMENTED)} {value}"]
@@ -65,7 +67,9 @@ def slice_write(body: Body) -> list[str] | None:
     if name is None:
         return None
     place = body.rng.choice(PLACES).replace("{0}", name)
-    value = body.rng.choice(("0.0", f"{partner(body, name)}{place}", f"{name}{place} * 0.5", f"torch.tanh({name}{place})"))
+    value = body.rng.choice(
+        ("0.0", f"{partner(body, name)}{place}", f"{name}{place} * 0.5", f"torch.tanh({name}{place})")
+    )
     return [f"{name}{place} {body.rng.choice(('=', '=', '+=', '*='))} {value}"]
 
 
@@ -108,9 +112,20 @@ def container(body: Body) -> list[str] | None:
     for held in body.names:
         value = body.namespace.get(held)
         if isinstance(value, dict) and value:
-            forms += [[f"{held}['first'] = {made}"], [f"{body.fresh()} = {held}['first'] * 0.5"], [f"{held}.update(second={made})"], [f"{body.fresh()} = {held}.get('second')"]] * 2
+            forms += [
+                [f"{held}['first'] = {made}"],
+                [f"{body.fresh()} = {held}['first'] * 0.5"],
+                [f"{held}.update(second={made})"],
+                [f"{body.fresh()} = {held}.get('second')"],
+            ] * 2
         if isinstance(value, list) and value:
-            forms += [[f"{held}.append({made})"], [f"{body.fresh()} = {held}[-1]"], [f"{held}[0] = {made}"], [f"{body.fresh()} = {held}.pop()"], [f"{held}[0] += 0.5"]] * 2
+            forms += [
+                [f"{held}.append({made})"],
+                [f"{body.fresh()} = {held}[-1]"],
+                [f"{held}[0] = {made}"],
+                [f"{body.fresh()} = {held}.pop()"],
+                [f"{held}[0] += 0.5"],
+            ] * 2
         if isinstance(value, tuple) and value:
             forms += [[f"{body.fresh()} = {held}[0] + {held}[0]"]]
     if "self" in body.names:

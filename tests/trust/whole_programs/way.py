@@ -42,7 +42,17 @@ class Outcome:
     @property
     def kind(self) -> str:
         """Of failure; "" for none."""
-        return "error" if self.error else "wrong" if self.wrong else "failed" if self.failed else "idle" if self.idle else ""
+        return (
+            "error"
+            if self.error
+            else "wrong"
+            if self.wrong
+            else "failed"
+            if self.failed
+            else "idle"
+            if self.idle
+            else ""
+        )
 
 
 def outcome(text: str, folder: Path) -> Outcome:
@@ -87,5 +97,3 @@ def found(path: Path) -> FileResult:
     with slow_clock():
         events = run_trace(trace_file(path), device, resolve(TARGET, device), options)
         return next(event.result for event in events if isinstance(event, Done))
-
-
