@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
@@ -33,15 +34,19 @@ def main() -> None:
     if given.jobs > 1:
         sys.exit(_side_by_side(given.jobs))
     texts = [(given.file.stem, given.file.read_text())] if given.file else None
-    with closing(tracing_server()) as tracing, closing(interpreting_server()) as interpreting:
-        with forked(tracing, interpreting), tempfile.TemporaryDirectory() as folder:
-            seeds = range(given.seed, given.seed + given.count, given.every)
-            _campaign(texts or ((str(seed), drawn(seed)) for seed in seeds), Path(folder), given)
+    seeds = range(given.seed, given.seed + given.count, given.every)
+    with (
+        closing(tracing_server()) as tracing,
+        closing(interpreting_server()) as interpreting,
+        forked(tracing, interpreting),
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        _campaign(texts or ((str(seed), drawn(seed)) for seed in seeds), Path(folder), given)
 
 
-def _campaign(texts: object, folder: Path, given: argparse.Namespace) -> None:
+def _campaign(texts: Iterable[tuple[str, str]], folder: Path, given: argparse.Namespace) -> None:
     total, kinds = Counter[str](), Counter[str]()
-    for name, text in texts:  # type: ignore[attr-defined]
+    for name, text in texts:
         made = outcome(text, folder)
         total.update(
             files=1,
@@ -81,7 +86,7 @@ def _told(made: Outcome) -> None:
 
 def _side_by_side(jobs: int) -> int:
     """The same command so many times, each with its share of the seeds."""
-    given = [one for one in sys.argv[1:]]
+    given = sys.argv[1:]
     at = given.index("--jobs")
     del given[at : at + 2]
     first = int(given[given.index("--seed") + 1]) if "--seed" in given else 0

@@ -51,7 +51,8 @@ def _condition(body: Body) -> str:
     name = body.pick() or "x"
     rank = len(body.shape(name))
     found = [
-        f"{name}.dim() == {rank}", f"{name}.dim() > {rank}", f"{name}.shape[0] > 2", "COUNT >= 0", "SCALE > 1", "FLAGS['deep']",
+        f"{name}.dim() == {rank}", f"{name}.dim() > {rank}", f"{name}.shape[0] > 2", "COUNT >= 0", "SCALE > 1",
+        "FLAGS['deep']",
         f"{name}.dtype == torch.float32", f"{name}.is_contiguous()", f"{name}.requires_grad", "torch.is_grad_enabled()",
         f"{name}.shape[-1] % 2 == 0 and {name}.numel() > 8", f"not {name}.is_cuda", f"len({name}) > 3",
     ]  # fmt: skip
@@ -140,7 +141,8 @@ def while_loop(body: Body) -> list[str]:
 
 CONTEXTS = (
     "torch.no_grad()", "torch.enable_grad()", "torch.autocast('cpu', enabled=False)", "torch.set_grad_enabled(False)",
-    "contextlib.nullcontext()", "noted('inside')", "torch.profiler.record_function('part')", "torch.autocast('cpu', torch.bfloat16)",
+    "contextlib.nullcontext()", "noted('inside')", "torch.profiler.record_function('part')",
+    "torch.autocast('cpu', torch.bfloat16)",
 )  # fmt: skip
 
 

@@ -125,7 +125,7 @@ def _compared(got: dict[str, Any], expected: dict[str, Any], rounded: Callable[[
             moved[path] = max(moved[path], error)
     for path, error, close in _errors(got, expected, ""):
         if error > max(close, SLACK * moved[path]):
-            yield f"{path}: off by {error:.2g}, where {close:.2g} is a rounding and inputs' roundings make {moved[path]:.2g}"
+            yield f"{path}: off by {error:.2g}, where {close:.2g} is close and inputs' roundings make {moved[path]:.2g}"
 
 
 def _errors(got: Any, expected: Any, path: str) -> Iterator[tuple[str, float, float]]:

@@ -185,12 +185,17 @@ def _attributes(rng: random.Random, namespace: dict[str, Any], number: int) -> l
         "self.seen = []", "self.register_buffer('state', torch.zeros(dim))",
     ]  # fmt: skip
     some = [
-        "self.proj = nn.Linear(dim, dim)", "self.lin = nn.Linear(dim, dim, bias=False)", "self.norm = nn.LayerNorm(dim)",
+        "self.proj = nn.Linear(dim, dim)", "self.lin = nn.Linear(dim, dim, bias=False)",
+        "self.norm = nn.LayerNorm(dim)",
         "self.w = nn.Parameter(torch.randn(dim, dim) * 0.2)", "self.weight = nn.Parameter(torch.ones(dim))",
-        "self.layers = nn.ModuleList([nn.Linear(dim, dim) for _ in range(2)])", "self.act = nn.GELU()", "self.drop = nn.Dropout(0.1)",
-        "self.net = nn.Sequential(nn.Linear(dim, 2 * dim), nn.SiLU(), nn.Linear(2 * dim, dim))", "self.norm2 = nn.RMSNorm(dim)",
-        "self.by_name = nn.ModuleDict({'a': nn.Linear(dim, dim), 'b': nn.Identity()})", "self.relu = nn.ReLU(inplace=True)",
-        "self.register_buffer('mask', torch.ones(dim, dim).tril())", "self.batch = nn.BatchNorm1d(dim)", "self.attend = F.softplus",
+        "self.layers = nn.ModuleList([nn.Linear(dim, dim) for _ in range(2)])", "self.act = nn.GELU()",
+        "self.drop = nn.Dropout(0.1)",
+        "self.net = nn.Sequential(nn.Linear(dim, 2 * dim), nn.SiLU(), nn.Linear(2 * dim, dim))",
+        "self.norm2 = nn.RMSNorm(dim)",
+        "self.by_name = nn.ModuleDict({'a': nn.Linear(dim, dim), 'b': nn.Identity()})",
+        "self.relu = nn.ReLU(inplace=True)",
+        "self.register_buffer('mask', torch.ones(dim, dim).tril())", "self.batch = nn.BatchNorm1d(dim)",
+        "self.attend = F.softplus",
     ]  # fmt: skip
     inner = [
         one
@@ -239,7 +244,7 @@ def _doc(rng: random.Random) -> list[str]:
 
 def _returned(body: Body) -> str:
     rng = body.rng
-    last = [one for one in body.tensors(own=False)][-3:]
+    last = body.tensors(own=False)[-3:]
     if not last:
         raise Unusable("nothing to return")
     names = [

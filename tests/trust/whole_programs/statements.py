@@ -8,8 +8,10 @@ from tests.trust.whole_programs.expressions import expression, partner
 IN_PLACE = (
     "{}.mul_({})", "{}.add_({})", "{}.add_({}, alpha=0.5)", "{}.sub_({})", "{}.copy_({})", "{}.clamp_(-1, 1)",
     "{}.relu_()", "{}.tanh_()", "{}.zero_()", "{}.fill_(0.5)", "F.relu({}, inplace=True)", "{}.div_(2.0)",
-    "torch.add({0}, {1}, out={0})", "{}.masked_fill_({0} < 0, 0.0)", "{}.lerp_({}, 0.5)", "{}.neg_()", "{}.exp_().log_()",
-    "{}.unsqueeze_(0)", "{}.t_()", "{}.sigmoid_()", "F.silu({}, inplace=True)", "{}.resize_as_({0})", "{}.sqrt_().pow_(2)",
+    "torch.add({0}, {1}, out={0})", "{}.masked_fill_({0} < 0, 0.0)", "{}.lerp_({}, 0.5)", "{}.neg_()",
+    "{}.exp_().log_()",
+    "{}.unsqueeze_(0)", "{}.t_()", "{}.sigmoid_()", "F.silu({}, inplace=True)", "{}.resize_as_({0})",
+    "{}.sqrt_().pow_(2)",
 )  # fmt: skip
 AUGMENTED = ("+=", "+=", "*=", "-=", "/=")
 PLACES = ("[:, :2]", "[0]", "[..., 1:]", "[-1:]", "[:]", "[..., ::2]", "[...]", "[{0} > 0]", "[:, 0]", "[1, 2]")
@@ -132,7 +134,8 @@ def container(body: Body) -> list[str] | None:
         forms += [
             [f"self.last = {made}"], ["self.count += 1"], [f"self.last = {name}"], ["self.state += 0.5"],
             [f"self.state = {name}.mean(0).mean(0).sum() + self.state * 0.5"], [f"self.state[:] = {name}.mean()"],
-            [f"self.state.mul_(0.5).add_({name}.detach().mean())"], [f"self.seen.append({name})"], [f"self.seen.append({name}.shape)"],
+            [f"self.state.mul_(0.5).add_({name}.detach().mean())"], [f"self.seen.append({name})"],
+            [f"self.seen.append({name}.shape)"],
             [f"{body.fresh()} = {name} if self.last is None else {made}"], [f"setattr(self, 'last', {name})"],
         ] * 2  # fmt: skip
     return body.rng.choice(forms)
@@ -148,11 +151,14 @@ def aside(body: Body) -> list[str] | None:
         ["# and then"], [f"assert {name}.shape[-1] == {shape[-1]}, f'{{{name}.shape}}'" if shape else "pass"],
         [f"NOTES.append(f'{{tuple({name}.shape)}} {{{name}.dtype}}')"], ["NOTES.append('here')"],
         [f"LOGGER.debug('shape %s', {name}.shape)"], ['"""A text between."""'], [f"NOTES.append({name}.shape[0])"],
-        [f"{body.unused('n')} = {name}.shape[-1]"], [f"{body.unused('rows')}, *_ = {name}.shape"], [f"print('shape', {name}.shape, end='')"],
-        ["global COUNT", "COUNT += 1"] if body.depth == 0 and not any("COUNT" in line for line in body.lines) else ["pass"],
+        [f"{body.unused('n')} = {name}.shape[-1]"], [f"{body.unused('rows')}, *_ = {name}.shape"],
+        [f"print('shape', {name}.shape, end='')"],
+        ["global COUNT",
+        "COUNT += 1"] if body.depth == 0 and not any("COUNT" in line for line in body.lines) else ["pass"],
         [f"if not isinstance({name}, torch.Tensor):", "    raise TypeError('no tensor')"],
         [f"if {name}.dim() > 5:", f"    raise ValueError(f'{{{name}.dim()}} dimensions')"],
-        [f"NOTES.append({name}.is_contiguous())"], [f"NOTES.append({name}.requires_grad)"], [f"NOTES.append({name}._version)"],
+        [f"NOTES.append({name}.is_contiguous())"], [f"NOTES.append({name}.requires_grad)"],
+        [f"NOTES.append({name}._version)"],
     ]  # fmt: skip
     if len(body.names) > 4 and body.rng.random() < 0.2:
         gone = body.rng.choice([one for one in body.names if one != "self"])
