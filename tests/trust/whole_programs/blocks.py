@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import torch
 from torch import nn
 
 from tests.trust.whole_programs import statements
@@ -201,6 +198,3 @@ BLOCKS: tuple[tuple[Statement, int], ...] = (
     (nested, 2),
     (match, 1),
 )
-
-Drawing = Callable[[Body], None]
-TENSOR = torch.Tensor
