@@ -27,8 +27,8 @@ STEM = "program"
 @dataclass
 class Outcome:
     """regions: with kernels, all that were found. failed: regions that ended in an error. wrong: what differs.
-    error: an exception of mugraph's. lenient: calls in
-    which only the original raises. idle: entries with kernels that took none of their declared calls"""
+    error: an exception of mugraph's. lenient: calls of other shapes on which only the original raises. idle: entries
+    with kernels that took none of their declared calls"""
 
     regions: int = 0
     found: int = 0
@@ -42,17 +42,8 @@ class Outcome:
     @property
     def kind(self) -> str:
         """Of failure; "" for none."""
-        return (
-            "error"
-            if self.error
-            else "wrong"
-            if self.wrong
-            else "failed"
-            if self.failed
-            else "idle"
-            if self.idle
-            else ""
-        )
+        kinds = {"error": self.error, "wrong": self.wrong, "failed": self.failed, "idle": self.idle}
+        return next((kind for kind, found in kinds.items() if found), "")
 
 
 def outcome(text: str, folder: Path) -> Outcome:
