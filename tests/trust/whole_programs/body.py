@@ -90,11 +90,13 @@ class Body:
             code = compile("\n".join(lines), "<drawn>", "exec")
             with torch.no_grad():
                 exec(code, self.namespace)
+            fine = self._moderate()
+            self._snapshot()  # what has a gradient's graph cannot be copied
         except Exception as error:
             self.last_error = error
             self._restore(before)
             return False
-        if not self._moderate():
+        if not fine:
             self._restore(before)
             return False
         self.lines += lines
