@@ -6,6 +6,7 @@ import builtins
 import itertools
 import keyword
 import re
+import unicodedata
 from collections.abc import Container, Iterable, Iterator
 
 _MODULES = frozenset({"torch", "triton", "tl"})
@@ -17,8 +18,11 @@ RESERVED = frozenset({*UNUSABLE, *keyword.softkwlist, *dir(builtins), "self"})
 
 
 def identifier(text: str) -> str:
-    """`text` as a Python identifier: other characters become underscores, and a leading digit gets one before it."""
-    name = re.sub(r"\W+", "_", text).strip("_") or "value"
+    """`text` as a Python identifier of ASCII letters, as PyTorch asks of operators: letters lose their accents, other
+    characters become underscores, and a leading digit gets one before it."""
+    if not text.isascii():
+        text = "".join(part for part in unicodedata.normalize("NFKD", text) if not unicodedata.combining(part))
+    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "value"
     return f"_{name}" if name[0].isdigit() else name
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import prod
 
+from mugraph.ir.names import identifier
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Region
 from mugraph.trace.regions.value_names import value_names
@@ -135,4 +136,5 @@ def finishing(program: TensorProgram) -> int:
 
 def identifier_of(region: Region) -> str:
     """A program's name: the region's function, as an identifier."""
-    return "_".join(part for part in region.function.split(".") if part.isidentifier()) or "region"
+    parts = [part for part in region.function.split(".") if part.isidentifier()]
+    return "_".join(part if part.isascii() else identifier(part) for part in parts) or "region"

@@ -181,10 +181,10 @@ class Joiner:
         return not (self._between(one, other, views) or self._between(other, one, views))
 
     def _between(self, first: Item, last: Item, views: Collection[Item]) -> bool:
-        """Whether a third item depends on the first, and the last depends on it."""
-        makers = {value: item for item in self._items if item not in views for value in item.writes}
+        """Whether a third item depends on the first, and the last depends on it. That item may read the views, too."""
+        makers = {value: item for item in self._items for value in item.writes}
         todo = [makers[value] for value in last.reads if value in makers]
-        todo = [item for item in todo if item is not first]
+        todo = [item for item in todo if item is not first and item not in views]
         seen: set[int] = set()
         while todo:
             item = todo.pop()

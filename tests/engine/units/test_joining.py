@@ -210,3 +210,19 @@ def test_random_regions(seed: int) -> None:
         env = run(region, cut_up, inputs)
         for live, expected in zip(region.live_outs, wants, strict=True):
             torch.testing.assert_close(env[live.value], expected, rtol=1e-4, atol=1e-5, check_dtype=False)
+
+
+def test_what_reads_a_view_that_a_join_would_be_read_through_runs_between() -> None:
+    """Of queries that are a view of a power, and keys that are computed of the same view."""
+
+    def block(x: torch.Tensor) -> Any:
+        rows = (x**2 * 0.25).reshape(-1, 8)
+        keys = rows * 0.5 + torch.tanh(rows)
+        queries = rows.mul(rows)
+        return keys, queries, F.scaled_dot_product_attention(queries, keys, keys)
+
+    inputs = {"x": randn(3, 4, 8)}
+    region = record(block, inputs)
+    computed = run(region, units(region), inputs)
+    for live, expected in zip(region.live_outs, block(inputs["x"].double()), strict=True):
+        torch.testing.assert_close(computed[live.value], expected)

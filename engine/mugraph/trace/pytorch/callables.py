@@ -30,14 +30,17 @@ _BUILTINS = frozenset(
     )
 )
 _TORCH = words(
-    """torch.Size torch.device torch.finfo torch.iinfo torch.is_tensor torch.is_grad_enabled torch.no_grad
+    """torch.Size torch.device torch.finfo torch.iinfo torch.is_tensor torch.no_grad
     torch.autograd.grad_mode.no_grad torch.autograd.grad_mode.inference_mode torch.autograd.grad_mode.enable_grad
-    torch.autograd.grad_mode.set_grad_enabled torch.get_default_dtype torch.is_storage torch.promote_types
-    torch.functional.broadcast_shapes torch.is_inference_mode_enabled
+    torch.autograd.grad_mode.set_grad_enabled torch.is_storage torch.promote_types
+    torch.functional.broadcast_shapes
     torch.amp.autocast_mode.autocast torch.jit.is_scripting torch._jit_internal.is_scripting torch._C.Size
     torch._jit_internal.is_tracing torch.jit._trace.is_tracing torch.compiler.is_compiling torch.is_autocast_enabled
     torch._C._get_tracing_state torch._C._log_api_usage_once torch._C.finfo torch._C.iinfo torch._C.device"""
 )
+_MODES = words("torch.is_grad_enabled torch.is_inference_mode_enabled")
+"""What they answer is another thing in training, where the tensors may be the same."""
+DEFAULT_TYPE = "torch.get_default_dtype"
 _READS = words(
     """get items keys values copy index count startswith endswith format join lower upper split strip replace numel
     bit_length is_integer as_integer_ratio __getitem__ __len__ __contains__ named_parameters parameters named_modules
@@ -98,6 +101,10 @@ class Judge:
         owner = getattr(function, "__self__", None)
         if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):
             return Verdict(f"{owner.__qualname__}.apply", "calls an autograd.Function of its own")
+        if name in _MODES:
+            return Verdict(name, "asks whether gradients are recorded")
+        if name == DEFAULT_TYPE:
+            return Verdict(name, None)
         if name in _TORCH or (_hashable(function) and function in _BUILTINS):
             return None
         if getattr(function, "__module__", None) in ("math", "operator", "_operator", "einops", "typing"):

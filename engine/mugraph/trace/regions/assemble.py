@@ -115,7 +115,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     )
     if (write := moving(visible, conditions)) is not None:
         return Offence(step_of(write, unit), "writes to a place that a number says, which may be another one next time")
-    conditions |= defaults_of(scope, kept, here)
+    conditions |= defaults_of(scope, kept, events, here)
     conditions = inside.conditions | {k: v for k, v in conditions.items() if k not in inside.conditions}
     if unsure := unsure_of(scope, unit, [*conditions, *(names[number] for number in consumed)]):
         return Offence(unit.first, f"reads {unsure[0]}, which has no value yet on other ways to this line")

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import torch
 
+from mugraph.trace.pytorch.callables import DEFAULT_TYPE
 from mugraph.trace.regions.conditions import Conditions
 from mugraph.trace.regions.record_values import refs
 from mugraph.trace.regions.scope import Scope
-from mugraph.trace.run.tape import Record
+from mugraph.trace.run.tape import Event, Happening, Record
 
 
-def defaults_of(scope: Scope, records: Sequence[Record], here: str) -> Conditions:
-    """Guards on PyTorch's defaults, for records that depend on one.
+def defaults_of(scope: Scope, records: Sequence[Record], events: Sequence[Event], here: str) -> Conditions:
+    """Guards on PyTorch's defaults, for records that depend on one, and for code that asks for the type.
 
     here: an expression for the live-ins' device. A tensor without dimensions may be on another device than the rest.
     """
@@ -22,7 +23,8 @@ def defaults_of(scope: Scope, records: Sequence[Record], here: str) -> Condition
     made = {number for record in records for number in record.outputs} & scope.tape.homeless
     if any(infos[number].shape for number in made):
         conditions[f"_on_default_device({here})"] = []
-    if any(_takes_type(scope, record) for record in records):
+    asked = any(isinstance(event, Happening) and event.name == DEFAULT_TYPE for event in events)
+    if asked or any(_takes_type(scope, record) for record in records):
         conditions[f"_default_type({str(torch.get_default_dtype())!r})"] = []
     return conditions
 

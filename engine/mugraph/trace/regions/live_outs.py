@@ -9,7 +9,8 @@ import torch
 from mugraph.ir.region import Named
 from mugraph.trace.regions.replacement_unit import Offence, Unit, names_bound
 from mugraph.trace.regions.scope import Scope
-from mugraph.trace.syntax.nodes import number_of
+from mugraph.trace.syntax.binding import bound_before_read
+from mugraph.trace.syntax.nodes import Function, number_of
 from mugraph.trace.syntax.statements import read_after, stored_names, tensors_of
 
 
@@ -18,6 +19,8 @@ def live_outs_of(scope: Scope, unit: Unit, start: int) -> list[Named] | Offence:
     activation = unit.activation
     if unit.expression is not None:
         value = scope.value_of(unit)
+        if _binds(scope.function(activation), unit.expression):
+            return Offence(unit.first, "binds a name that is read elsewhere")
         return Offence(unit.first, "is no tensor") if value is None else [Named("", value)]
     end = scope.end_of(activation, unit.after)
     done = unit.after >= len(activation.steps)
@@ -49,6 +52,18 @@ def left_none(scope: Scope, unit: Unit) -> tuple[str, ...]:
     after = activation.names_at_end if unit.after >= len(activation.steps) else activation.steps[unit.after].names
     wanted = names_bound(unit) & read_after(scope.function(activation), unit.statements)
     return tuple(sorted(name for name in wanted if name in after and after[name] is None))
+
+
+def _binds(function: Function, expression: ast.expr) -> bool:
+    """Whether the expression binds a name (`:=`) that other code of the function may read, or that outlives it."""
+    bound = stored_names([expression])
+    if not bound:
+        return False
+    inside = {id(node) for node in ast.walk(expression)}
+    elsewhere = [node for node in ast.walk(function) if id(node) not in inside]
+    read = {node.id for node in elsewhere if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store)}
+    kept = {name for node in elsewhere if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
+    return not bound.isdisjoint(read | kept) or not bound <= bound_before_read(expression)
 
 
 def _binding_step(unit: Unit, name: str) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mugraph.trace.run.tape import Activation, Record
+from mugraph.trace.syntax.binding import bound_before_read
 from mugraph.trace.syntax.nodes import number_of
 from mugraph.trace.syntax.statements import blocks_of, loaded_names, own_statements, stored_names
 
@@ -41,12 +42,15 @@ class Unit:
 def names_read(unit: Unit) -> set[str]:
     """Names whose values from before the unit it may read, on the way that it took."""
     if unit.expression is not None:
-        return loaded_names([unit.expression])
+        return loaded_names([unit.expression]) - bound_before_read(unit.expression)
     read: set[str] = set()
     stored: set[str] = set()
     for statement in _executed(unit):
         own = _without_blocks(statement)
-        read |= loaded_names(own) - stored
+        for part in own:
+            first = bound_before_read(part)
+            read |= loaded_names([part]) - first - stored
+            stored |= first
         if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.FunctionDef):
             stored |= stored_names(own)
     return read

@@ -17,17 +17,12 @@ def is_private_write(scope: Scope, record: Record, records: Sequence[Record], ou
     """
     for old, _ in record.writes:
         storage = scope.values.storage(old)
-        made_here = any(
-            scope.values.storage(number) == storage and not other.writes
-            for other in records
-            for number in other.outputs
-        )
-        if not made_here:
+        if not _begins_here(scope, storage, records):
             return False
         if len(scope.values.objects(old)) == 1:
             continue
         # What is stored into a part stays a write, and a write has one name
-        if record.in_place or not _begins_here(scope, storage, records):
+        if record.in_place:
             return False
         read = {*outs, *(number for other in records for number in refs(other))}
         if not read.isdisjoint(scope.values.changed_with(old)):

@@ -31,6 +31,7 @@ def value_names(region: Region) -> dict[int, str]:
 
 
 def _unique(wanted: str, taken: set[str]) -> str:
+    wanted = wanted if wanted.isascii() else identifier(wanted)
     return take(numbered(f"{wanted}_" if wanted in RESERVED else wanted), taken)
 
 

@@ -28,13 +28,15 @@ from mugraph.trace.run.values import version
 # Calls on tensors that read no number of them: their results follow from shape, dtype, layout and device.
 _METADATA = words(
     """
-    shape dtype device ndim is_cuda is_cpu is_mps is_xpu is_meta layout requires_grad is_leaf grad grad_fn itemsize
+    shape dtype device ndim is_cuda is_cpu is_mps is_xpu is_meta layout itemsize
     nbytes names is_sparse is_quantized is_nested size dim ndimension stride numel nelement is_contiguous
-    is_floating_point is_complex is_signed element_size storage_offset get_device __len__ is_tensor is_same_size
-    is_inference is_conj is_neg is_shared is_sparse_csr is_mkldnn is_vulkan is_ipu is_ort is_maia is_mtia __hash__
-    result_type can_cast has_names dim_order numpy_dtype type_dtype _is_view retains_grad name __repr__
+    is_floating_point is_complex is_signed element_size get_device __len__ is_tensor is_same_size
+    is_conj is_neg is_shared is_sparse_csr is_mkldnn is_vulkan is_ipu is_ort is_maia is_mtia __hash__
+    result_type can_cast has_names dim_order numpy_dtype type_dtype name __repr__
     """
 )
+_OTHERWISE = words("requires_grad is_leaf grad grad_fn retains_grad is_inference storage_offset _is_view")
+"""Of one tensor they are this and of another that, which a kernel takes alike."""
 _OVERRIDDEN = "has_torch_function"  # what makes a library function hand itself over as a whole
 
 
@@ -140,6 +142,8 @@ class TorchCalls(TorchMode):
         name = last_part(target)
         if name in ASKS_WHERE:
             self._writer.add(Happening(self._writer.site(), target, "asks which device a tensor is on"))
+        elif name in _OTHERWISE and not target.endswith(".__set__"):
+            self._writer.add(Happening(self._writer.site(), target, "asks what gradients or memory a tensor has"))
         elif name not in _METADATA or target.endswith(".__set__"):
             problem = "writes a tensor" if name.startswith("__set") else "reads a tensor's numbers"
             self._note_writes(given, before)

@@ -25,9 +25,13 @@ def surely_bound(function: Function, at: ast.stmt) -> _Bound:
 
 
 def surely_read(run: Sequence[ast.stmt]) -> set[str]:
-    """Names that the run reads whatever way it takes: without a value for one of them, it raises in any case."""
-    read: set[str] = set()
+    """Names whose values from before the run it reads whatever way it takes: without a value for one of them, it raises
+    in any case."""
+    found: set[str] = set()
+    stored: set[str] = set()
     for statement in run:
+        stored |= _named_inside(statement)
+        read: set[str] = set()
         if isinstance(statement, ast.If):
             read |= surely_read_by(statement.test) | (surely_read(statement.body) & surely_read(statement.orelse))
         elif isinstance(statement, ast.For):
@@ -36,15 +40,17 @@ def surely_read(run: Sequence[ast.stmt]) -> set[str]:
             read |= surely_read_by(statement.test)
         elif isinstance(statement, ast.With):
             read |= {name for item in statement.items for name in surely_read_by(item.context_expr)}
-            read |= surely_read(statement.body)
+            read |= surely_read(statement.body) - _named_inside(*statement.items)
         elif isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Expr | ast.Return):
             if statement.value is not None:
                 read |= surely_read_by(statement.value)
             if isinstance(statement, ast.AugAssign):
                 read |= {node.id for node in ast.walk(statement.target) if isinstance(node, ast.Name)}
+        found |= read - stored
+        stored |= stored_names([statement])
         if any(isinstance(node, ast.Return | ast.Break | ast.Continue | ast.Raise) for node in ast.walk(statement)):
             break
-    return read
+    return found
 
 
 def surely_read_by(expression: ast.expr) -> set[str]:
@@ -64,6 +70,24 @@ def surely_read_by(expression: ast.expr) -> set[str]:
         elif not isinstance(node, SCOPES):
             stack += ast.iter_child_nodes(node)
     return read
+
+
+def bound_before_read(node: ast.AST) -> set[str]:
+    """Names that evaluating the expressions of a statement, or one expression, binds (`:=`) before it reads them."""
+    evaluated_first = node.value if isinstance(node, ast.Assign) else node
+    unsure = {id(inner) for way in _sometimes(evaluated_first) for inner in ast.walk(way)}
+    ends: dict[str, tuple[int, int]] = {}
+    for inner in ast.walk(evaluated_first):
+        if isinstance(inner, ast.NamedExpr) and id(inner) not in unsure:
+            end = (inner.end_lineno or inner.lineno, inner.end_col_offset or 0)
+            ends[inner.target.id] = min(end, ends.get(inner.target.id, end))
+    early = {
+        inner.id
+        for inner in ast.walk(evaluated_first)
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load) and inner.id in ends
+        if (inner.lineno, inner.col_offset) < ends[inner.id]
+    }
+    return ends.keys() - early
 
 
 def _through(block: Sequence[ast.stmt], bound: _Bound, at: ast.stmt, found: list[_Bound]) -> _Bound | None:
@@ -126,6 +150,11 @@ def _after(statement: ast.stmt, bound: _Bound, at: ast.stmt, found: list[_Bound]
 def _either(ways: Sequence[_Bound | None]) -> _Bound | None:
     reached = [way for way in ways if way is not None]
     return reached[0].intersection(*reached[1:]) if reached else None
+
+
+def _named_inside(*nodes: ast.AST) -> set[str]:
+    """What expressions bind (`:=`)."""
+    return {one.target.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.NamedExpr)}
 
 
 def _stored(nodes: Iterable[ast.AST | None]) -> _Bound:

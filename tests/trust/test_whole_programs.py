@@ -1,0 +1,54 @@
+"""A part of the campaign over whole files: `python -m tests.trust.whole_programs` runs more."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.trust.whole_programs.files import HEAD, drawn
+from tests.trust.whole_programs.way import outcome
+
+FEW = range(3)
+MORE = range(3, 12)
+NAMES_OF_ALL_LETTERS = f"""{HEAD}
+
+# mugraph: größe=f32[4, 8], w=f32[8, 8]
+def größer(größe, w):
+    wärme = torch.tanh(größe @ w)
+    Δ = wärme * 2 + größe
+    return wärme, Δ.softmax(-1)
+
+
+# mugraph: 漢=f32[4, 8]
+class Überall(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.µ = nn.Linear(8, 8)
+
+    def forward(self, 漢):
+        return torch.tanh(self.µ(漢)) + 漢.mean(-1, keepdim=True)
+"""
+
+
+@pytest.mark.parametrize("seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.more) for seed in MORE)])
+def test_drawn_file(seed: int, tmp_path: Path, forks: None) -> None:
+    made = outcome(drawn(seed), tmp_path)
+    assert made.kind in ("", "idle"), made
+
+
+def test_names_of_all_letters(tmp_path: Path, forks: None) -> None:
+    made = outcome(NAMES_OF_ALL_LETTERS, tmp_path)
+    assert made.kind == "", made
+    assert made.regions == 2
+
+
+def test_files_are_of_many_kinds() -> None:
+    """The same seed gives the same file, and statements of all kinds are drawn."""
+    texts = [drawn(seed) for seed in range(30)]
+    assert texts[3] == drawn(3)
+    kinds = {type(node) for text in texts for node in ast.walk(ast.parse(text.removeprefix(HEAD)))}
+    wanted = (ast.For, ast.While, ast.With, ast.Try, ast.Match, ast.Lambda, ast.NamedExpr, ast.AugAssign, ast.IfExp,
+              ast.ListComp, ast.Starred, ast.FunctionDef, ast.ClassDef, ast.Assert, ast.Delete)  # fmt: skip
+    assert kinds.issuperset(wanted), [kind.__name__ for kind in wanted if kind not in kinds]

@@ -1,0 +1,272 @@
+"""The ways in which a function of a drawn file is called, and what is to be seen of each call."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import inspect
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from tests.changes.described import Raised, described
+from tests.trust.whole_programs.files import DTYPES
+
+ARGUMENT = re.compile(r"(\w+)=(\w+)\[([^\]]*)\]")
+Inputs = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A function or a class with shapes above it. spec: argument -> type and shape"""
+
+    name: str
+    spec: dict[str, tuple[torch.dtype, tuple[int, ...]]]
+
+
+def entries(path: Path) -> list[Entry]:
+    lines, found = path.read_text().splitlines(), list[Entry]()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            if lines[first - 2].startswith("# mugraph: "):
+                said = ARGUMENT.findall(lines[first - 2])
+                found.append(Entry(node.name, {n: (DTYPES[k], tuple(map(int, s.split(",")))) for n, k, s in said}))
+    return found
+
+
+@dataclass
+class Call:
+    """One of them. inputs: for the entry, anew each time. around: what is on while it runs. train: the module's mode.
+    gradients: whether the results are differentiated. again: calls before the one that is looked at"""
+
+    name: str
+    inputs: Callable[[], Inputs]
+    around: Callable[[], contextlib.AbstractContextManager[Any]] = torch.no_grad
+    train: bool = False
+    gradients: bool = False
+    again: int = 0
+
+
+def calls(entry: Entry, module: ModuleType, noise: int = 0) -> Iterator[Call]:
+    """noise: the seed of a rounding of every number of the inputs; 0: none"""
+    spec = entry.spec
+    flags = _flags(getattr(module, entry.name))
+
+    def plain(shift: int = 0) -> Inputs:
+        return _drawn(spec, shift, noise)
+
+    yield Call("declared", plain)
+    yield Call("third call", lambda: plain(1), again=2)
+    yield Call("without a context", plain, contextlib.nullcontext)
+    yield Call("inference mode", plain, torch.inference_mode)
+    yield Call("training", plain, train=True)
+    yield Call("gradients", lambda: _differentiable(plain()), contextlib.nullcontext, gradients=True)
+    yield Call("autocast", plain, _autocast)
+    yield Call("not contiguous", lambda: {name: _turned(one) for name, one in plain().items()})
+    yield Call("expanded", lambda: {name: one[:1].expand(one.shape) for name, one in plain().items()})
+    yield Call("gradients not wanted", lambda: {name: _wanting(one) for name, one in plain().items()})
+    yield Call("other rows", lambda: _drawn(_with_rows(spec, 5), noise=noise))
+    yield Call("other type", lambda: {name: _cast(one, torch.float64) for name, one in plain().items()})
+    yield Call("another type", lambda: {name: _cast(one, torch.float16) for name, one in plain().items()})
+    yield Call("a dimension more", lambda: {name: one[None] for name, one in plain().items()})
+    yield Call("a dimension less", lambda: {name: one[0] for name, one in plain().items()})
+    yield Call("narrow", lambda: {name: one[..., :-1] for name, one in plain().items()})
+    yield Call("a number", lambda: dict.fromkeys(spec, 1.5))
+    for name, value in flags.items():
+        for other in (not value,) if isinstance(value, bool) else (None, torch.full((8,), 0.5)):
+            yield Call(
+                f"{name}={'tensor' if isinstance(other, torch.Tensor) else other}",
+                lambda n=name, o=other: {**plain(), n: o},
+            )
+    if len(spec) > 1:
+        yield Call("one tensor twice", lambda: _one_tensor(plain()))
+        yield Call("views that overlap", lambda: _overlapping(spec, plain()))
+        yield Call("views of one tensor", lambda: _of_one_tensor(spec, plain()))
+    if isinstance(getattr(module, entry.name), type):
+        yield Call("its own state", lambda: {**plain(), "<state>": True})
+
+
+def seen(module: ModuleType, entry: Entry, call: Call, launches: Callable[[], int]) -> dict[str, Any]:
+    """What comes of it: results, inputs, the module's state, its globals, the kernels that ran."""
+    torch.manual_seed(7)
+    model = _made(module, entry)
+    if call.train and isinstance(model, nn.Module):
+        model.train()
+    before = 0
+    inputs: Inputs = {}
+    try:
+        for _ in range(call.again):
+            with call.around():
+                model(**call.inputs())
+        inputs = call.inputs()
+        if inputs.pop("<state>", False):
+            first = next(iter(entry.spec))
+            held = [one for one in (*model.parameters(), *model.buffers()) if one.shape == inputs[first].shape]
+            inputs[first] = held[0] if held else inputs[first].mean(0) * 0 + model.state
+        before = launches()
+        torch.manual_seed(11)
+        with call.around():
+            result = model(**inputs)
+        if call.gradients:
+            _differentiate(result)
+    except Exception as error:
+        result = Raised(type(error).__qualname__)
+    ran = launches() - before
+    state: list[Any] = []
+    if isinstance(model, nn.Module):
+        state = [
+            *model.named_parameters(),
+            *model.named_buffers(),
+            ("last", getattr(model, "last", None)),
+            ("seen", getattr(model, "seen", None)),
+            ("count", getattr(model, "count", None)),
+        ]
+    inputs_and_state = _tensors([list(inputs.values()), [value for _, value in state]])
+    every = [*inputs_and_state, *_tensors(result)]
+    return {
+        "result": described(_plain(result), every),
+        "kind": type(result).__name__,
+        "inputs": described({name: _plain(one) for name, one in inputs.items()}, every),
+        "which": [next((n for n, one in inputs.items() if one is part), None) for part in _tensors(result)],
+        "places": [_overlaps(one, every) for one in _tensors(result)],
+        "gradients": described([one.grad for one in inputs_and_state if _is_leaf(one) and one.grad is not None]),
+        "graph": [(_is_leaf(one), one.requires_grad, one.is_inference()) for one in _tensors(result)],
+        "state": described({name: _plain(one) for name, one in state}, every),
+        "globals": repr((getattr(module, "NOTES", None), getattr(module, "COUNT", None))),
+        "launches": ran,
+    }
+
+
+def _is_leaf(tensor: torch.Tensor) -> bool | None:
+    """None where PyTorch refuses to say: of views that were made without gradients, and written to with them."""
+    try:
+        return tensor.is_leaf
+    except RuntimeError:
+        return None
+
+
+def _overlaps(tensor: torch.Tensor, others: list[torch.Tensor]) -> list[tuple[int, int]]:
+    """The others of the same memory, and how far from them it begins."""
+    owner = tensor.untyped_storage()._cdata
+    return [
+        (n, one.storage_offset() - tensor.storage_offset())
+        for n, one in enumerate(others)
+        if one.untyped_storage()._cdata == owner
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """With named tuples and dataclasses as dicts; sizes as tuples."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return value._asdict()
+    return vars(value) if hasattr(value, "more") and not isinstance(value, tuple) else value
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    value = _plain(value)
+    if isinstance(value, torch.Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [one for part in parts for one in _tensors(part)]
+
+
+def _made(module: ModuleType, entry: Entry) -> Any:
+    target = getattr(module, entry.name)
+    if not isinstance(target, type):
+        return target
+    model: nn.Module = target().eval()
+    generator = torch.Generator().manual_seed(zlib.crc32(entry.name.encode()))
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if tensor.is_floating_point() and tensor.dim() and "mask" not in name:
+            numbers = torch.randn(tensor.shape, generator=generator) * 0.3
+            tensor.data.copy_(
+                1 + numbers.abs() if name.endswith(("running_var", "weight")) and tensor.dim() == 1 else numbers
+            )
+    return model
+
+
+def _drawn(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], shift: int = 0, noise: int = 0) -> Inputs:
+    generator = torch.Generator().manual_seed(5 + shift)
+    made: Inputs = {}
+    for name, (kind, shape) in spec.items():
+        numbers = torch.randn(shape, generator=generator) * (0.3 if name == "w" else 1.0)
+        if noise and kind.is_floating_point:
+            own = torch.Generator().manual_seed(noise)
+            numbers = numbers * (1 + torch.finfo(kind).eps * torch.randn(shape, generator=own))
+        made[name] = numbers > 0 if kind is torch.bool else numbers.to(kind)
+    return made
+
+
+def _with_rows(
+    spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], rows: int
+) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
+    return {
+        name: (kind, shape if name == "w" else (*shape[:-2], rows, shape[-1])) for name, (kind, shape) in spec.items()
+    }
+
+
+def _flags(target: Any) -> dict[str, Any]:
+    called = inspect.unwrap(target.forward if isinstance(target, type) else target)
+    return {n: p.default for n, p in inspect.signature(called).parameters.items() if p.default is not p.empty}
+
+
+def _autocast() -> contextlib.AbstractContextManager[Any]:
+    stack = contextlib.ExitStack()
+    stack.enter_context(torch.no_grad())
+    stack.enter_context(torch.autocast("cpu", torch.bfloat16))
+    return stack
+
+
+def _differentiable(inputs: Inputs) -> Inputs:
+    leaves = {name: one.requires_grad_() if one.is_floating_point() else one for name, one in inputs.items()}
+    return {name: one * 1 if one.is_floating_point() else one for name, one in leaves.items()}
+
+
+def _wanting(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.requires_grad_() if tensor.is_floating_point() else tensor
+
+
+def _differentiate(result: Any) -> None:
+    total = sum(one.double().square().sum() for one in _tensors(result) if one.requires_grad)
+    if isinstance(total, torch.Tensor):
+        total.backward()
+
+
+def _turned(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.mT.contiguous().mT
+
+
+def _cast(tensor: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
+    return tensor.to(kind) if tensor.is_floating_point() else tensor
+
+
+def _one_tensor(inputs: Inputs) -> Inputs:
+    first = next(iter(inputs.values()))
+    return {
+        name: first if one.shape == first.shape and one.dtype == first.dtype else one for name, one in inputs.items()
+    }
+
+
+def _overlapping(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], made: Inputs) -> Inputs:
+    """The second begins a row after the first, in the same memory."""
+    (one, (kind, shape)), (other, _) = list(spec.items())[:2]
+    if spec[other] == (kind, shape):
+        base = torch.cat([made[one], made[other][:1]])
+        made[one], made[other] = base[:-1], base[1:]
+    return made
+
+
+def _of_one_tensor(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], made: Inputs) -> Inputs:
+    """Beside each other in the same memory."""
+    one, other = list(spec)[:2]
+    if spec[one] == spec[other]:
+        made[one], made[other] = torch.stack([made[one], made[other]]).unbind(0)
+    return made
