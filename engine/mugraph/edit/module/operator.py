@@ -25,6 +25,8 @@ def tuple_text(items: Sequence[object]) -> str:
 
 def returns(count: int) -> str:
     """The annotation of a function that returns `count` tensors."""
+    if not count:
+        return "None"
     return "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
 
 

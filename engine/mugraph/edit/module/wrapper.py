@@ -117,6 +117,8 @@ def _bound(region: Region) -> set[int]:
 
 def _returning(lines: list[str], outputs: str) -> list[str]:
     """The lines and a `return` of the outputs. A value that is only returned is not bound to a name first."""
+    if not outputs:
+        return lines
     last = ast.parse("\n".join(lines)).body[-1]
     if (
         isinstance(last, ast.Assign)
@@ -130,7 +132,7 @@ def _returning(lines: list[str], outputs: str) -> list[str]:
 
 def _outputs(region: Region, names: Mapping[int, str]) -> str:
     missing = [out.expression or "the result" for out in region.live_outs if out.value not in names]
-    if missing or not region.live_outs:
+    if missing or not (region.live_outs or region.stored):
         raise Rejected(f"the region's steps never compute {', '.join(missing) or 'anything that is read after it'}")
     return ", ".join(names[out.value] for out in region.live_outs)
 
@@ -166,6 +168,7 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
     for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
         if triangle := masks_of(plan).get(live_in.value):
             masks.append(f"_holds({parameter}, {triangle_text(triangle, plan.region.values[live_in.value])})")
+    masks += _apart_checks(plan, parameters)
     checks += [f"and {mask}" for mask in masks]
     first = parameters[0]
     checks.append(f'and _right_here("{plan.name}", {first}.device.type, {first}.device.index)')
@@ -204,6 +207,14 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
         answer = ["try:", *(f"    {line}" for line in answer), *refusal]
     body = ['"""Whether it may run on these: what it was made and tested for, and no gradient is wanted."""', *answer]
     return function(tensors_fit(plan), parameters, "bool", body, sizes.parameters)
+
+
+def _apart_checks(plan: RegionPlan, parameters: Sequence[str]) -> list[str]:
+    """What is asked of the memory of tensors that are written to last."""
+    named = [*zip(plan.region.live_ins, parameters, strict=True)]
+    stored = [name for live_in, name in named if live_in.value in plan.region.stored]
+    others = [name for live_in, name in named if live_in.value not in plan.region.stored]
+    return [f"_lie_apart({', '.join([str(len(stored)), *stored, *others])})"] if stored else []
 
 
 def _only_indices(plan: RegionPlan) -> frozenset[int]:

@@ -28,8 +28,11 @@ def places_written(region: Region) -> frozenset[int]:
 def _targets(region: Region) -> Mapping[int, int]:
     """What calls write to, by their results, as it was before all of them."""
     found: dict[int, int] = {}
+    same: dict[int, int] = {}
     for call in region.calls:
+        if call.target == "Tensor.data.__get__":  # the same tensor, but for its version
+            same[call.outputs[0]] = operands(call)[0]
         if call.outputs and (call.target == STORES or is_inplace(call)):
-            first = operands(call)[0]
+            first = same.get(operands(call)[0], operands(call)[0])
             found[call.outputs[0]] = found.get(first, first)
     return found
