@@ -239,6 +239,8 @@ def _lie_apart(written: int, *tensors: torch.Tensor) -> bool:
     if _compiling():
         return False
     spans = []
+    if any([tensor.is_inference() for tensor in tensors[:written]]) and not torch.is_inference_mode_enabled():
+        return False  # which must not be written to here
     for tensor in tensors:
         first = _address(tensor)
         last = sum([(size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride())])
@@ -248,6 +250,12 @@ def _lie_apart(written: int, *tensors: torch.Tensor) -> bool:
         if any([first < other_end and other < end for other, other_end in spans[at + 1 :]]):
             return False
     return True
+
+
+def _count_write(tensor: torch.Tensor) -> None:
+    """A kernel has written to the tensor: as after PyTorch's own writes, what autograd has kept of it is not used."""
+    if not tensor.is_inference():  # which keeps no count
+        torch.autograd.graph.increment_version(tensor)
 
 
 def _laid_out(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import prod
 
 from mugraph.codegen.dynamic import read_by_shape
+from mugraph.codegen.over_inputs import writes_over
 from mugraph.codegen.statements import statements
 from mugraph.edit.module.entry import entry_text, is_alone, on_tensors, tensors_fit
 from mugraph.edit.module.freed import of_inputs, with_deletions
@@ -95,6 +96,8 @@ def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
     defined = [*(value for value in recorded if value not in turned), *by_steps]
     every = (*plan.region.calls, *plan.region.as_made.calls)
     stored = {made.outputs[0]: operands(made)[0] for made in every if made.target == STORES}
+    for write in writes_over(plan):
+        stored |= {write.result: write.stored, write.after: write.stored}
     for value in dict.fromkeys(defined):
         if stored.get(value) in names:  # one tensor, before and after; what it held before is read before
             names[value] = names[stored[value]]
@@ -265,7 +268,7 @@ def _replacement(
         if isinstance(step, KernelStep):
             kernel = kernels[step.kernel.name]
             lines += _kernel_call(plan, step, kernel, names, known, checked, sizes, laid[kernel.name])
-            known |= set(step.unit.outputs.values())
+            known |= set(step.unit.outputs.values()) | {write.after for write in writes_over(plan)}
             continue
         calls = [made for made in step.calls if not made.outputs or not known.issuperset(made.outputs)]
         lines += statements(sizes.calls(calls), names, bound)
@@ -333,9 +336,12 @@ def _kernel_call(
             arguments.append(names[value])
         else:
             arguments.append(f"_laid_out({names[value]}, {sizes.strides(value)})")
-    outputs = [step.unit.outputs[tensor.name] for tensor in kernel.outputs]
-    lines += call(", ".join(names[value] for value in outputs) + " = ", f"_{kernel.name}", arguments, width=110)
-    for tensor, value, lies in zip(kernel.outputs, outputs, laid, strict=True):
+    outputs = [step.unit.outputs[tensor.name] for tensor in kernel.made]
+    bound = f"{', '.join(names[value] for value in outputs)} = " if outputs else ""
+    lines += call(bound, f"_{kernel.name}", arguments, width=110)
+    own = {step.unit.inputs[read] for read in step.over.values()}
+    lines += [f"_count_write({names[one.stored]})" for one in writes_over(plan) if one.counted and one.stored in own]
+    for tensor, value, lies in zip(kernel.made, outputs, laid, strict=True):
         order = order_of(step, value, values[value])
         lines += _as_recorded(tensor, kernel, values[value], order, names[value], value, sizes, lies)
         checked.add(value)
