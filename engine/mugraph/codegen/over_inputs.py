@@ -59,7 +59,7 @@ def over_inputs(plan: RegionPlan, sources: Sources) -> tuple[RegionPlan, dict[st
     steps: list[KernelStep | PlainCalls] = []
     for at, step in enumerate(plan.steps):
         if isinstance(step, KernelStep):
-            steps.append(replace(step, over={copy.written: copy.read for copy in over.get(at, ())}))
+            steps.append(replace(step, over={**step.over, **{copy.written: copy.read for copy in over.get(at, ())}}))
         elif calls := tuple(call for call in step.calls if id(call) not in gone):
             steps.append(PlainCalls(calls))
     return replace(plan, steps=tuple(steps)), found

@@ -13,7 +13,7 @@ from mugraph.ir.region import Region
 from mugraph.trace.codec import trace_from_json, trace_to_json
 from mugraph.trace.regions.replay import replay
 
-from tests.engine.trace.partition import Regions, ins, only, outs, targets
+from tests.engine.trace.partition import Regions, ins, only, outs
 
 DATA = "Tensor.data.__get__"
 HEAD = """
