@@ -136,6 +136,10 @@ def made(of: str, *number: float) -> Callable[[Rng], Drawn]:
     return draw
 
 
+def by_power_of_two(rng: Rng) -> Drawn:
+    return drawn(T(shape(rng)), rng.choice((2, 1.0, 0.5, -0.25)))
+
+
 def raised(rng: Rng) -> Drawn:
     return drawn(T(shape(rng)), rng.choice((2, 0.5, 3.0)))
 
@@ -226,6 +230,7 @@ POINTWISE: dict[str, Callable[[Rng], Drawn]] = {
     "ones": made("size"), "full": made("size", 1.5), "zeros_like": made("like"), "ones_like": made("like"),
     "full_like": made("like", -2.0), "new_zeros": made("new"), "new_ones": made("new"), "new_full": made("new", 3.0),
     "rpow": raised,
+    **dict.fromkeys(["remainder", "fmod", "mod", "imod"], by_power_of_two),
     "tril": triangular, "triu": triangular,
 }  # fmt: skip
 

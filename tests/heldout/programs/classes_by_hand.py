@@ -25,6 +25,12 @@ def weighted(x, y):
     return ((x - y).abs() * weights + shift).log().sum(-1)
 
 
+# mugraph: x=f32[30, 40]
+def wrapped(x):
+    phase = torch.sin(x * 7.0) % 1.0
+    return torch.remainder(x, 2.0).sqrt() * (phase - 0.5)
+
+
 # mugraph: x=f32[30, 16]
 def by_frequency(x):
     order = x.new_tensor(range(16))
