@@ -10,6 +10,7 @@ import torch
 from mugraph.edit.module.judge import JUDGE
 from mugraph.edit.module.masks import MASKS
 from mugraph.edit.module.parts import IMPORTS, MACHINERY
+from mugraph.edit.module.writers import WRITERS
 
 WHOLE = torch.arange(96.0)
 
@@ -17,7 +18,7 @@ WHOLE = torch.arange(96.0)
 @pytest.fixture(scope="module")
 def module() -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "kernels"}
-    exec(f"{IMPORTS}\n\n{MACHINERY}\n\n{MASKS}\n\n{JUDGE}", names)
+    exec(f"{IMPORTS}\n\n{MACHINERY}\n\n{WRITERS}\n\n{MASKS}\n\n{JUDGE}", names)
     return names
 
 

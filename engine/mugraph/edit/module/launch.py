@@ -285,24 +285,6 @@ def _operator(
     return run
 
 
-def _writer(launch: str) -> Callable[..., Any]:
-    """What regions call that writes over what it is given: the function `launch`, once a call. Nothing that traces gets
-    here: the test of such a region says no to it."""
-    code = _codes[launch] = _names[launch].__code__
-    for used in code.co_names:
-        if _TRITON and isinstance(_names.get(used), triton.JITFunction):
-            _names[used] = _Kernel(_names[used])
-
-    def run(*tensors: torch.Tensor) -> Any:
-        at = _place_of(tensors[0])
-        if at < 0 or at == _current_device():
-            return _names[launch](*tensors)
-        with torch.cuda.device_of(tensors[0]):
-            return _names[launch](*tensors)
-
-    return run
-
-
 def _seen_so(tensor: torch.Tensor, lies: tuple[tuple[int, ...], tuple[int, ...]] | None) -> torch.Tensor:
     return tensor if lies is None else tensor.as_strided(*lies)
 

@@ -233,31 +233,6 @@ def _traced(tensors: tuple[torch.Tensor, ...], any_size: bool) -> bool:
     return _tested_gpu(device.type, device.index) and not torch.is_autocast_enabled(device.type)
 
 
-def _lie_apart(written: int, *tensors: torch.Tensor) -> bool:
-    """Whether none of the first tensors, which are written to, has any memory of another one. A compiler that follows
-    the test does not know where they lie."""
-    if _compiling():
-        return False
-    spans = []
-    if any([tensor.is_inference() for tensor in tensors[:written]]) and not torch.is_inference_mode_enabled():
-        return False  # which must not be written to here
-    for tensor in tensors:
-        first = _address(tensor)
-        last = sum([(size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride())])
-        spans.append((first, first + (last + 1) * tensor.itemsize if tensor.numel() else first))
-    for at in range(written):
-        first, end = spans[at]
-        if any([first < other_end and other < end for other, other_end in spans[at + 1 :]]):
-            return False
-    return True
-
-
-def _count_write(tensor: torch.Tensor) -> None:
-    """A kernel has written to the tensor: as after PyTorch's own writes, what autograd has kept of it is not used."""
-    if not tensor.is_inference():  # which keeps no count
-        torch.autograd.graph.increment_version(tensor)
-
-
 def _laid_out(tensor: torch.Tensor, strides: tuple[int, ...]) -> torch.Tensor:
     """The tensor with these strides, copied if it has others."""
     if tensor.stride() == strides:

@@ -14,9 +14,11 @@ from mugraph.edit.module.entry import entry_text, is_alone, on_tensors, tensors_
 from mugraph.edit.module.freed import of_inputs, with_deletions
 from mugraph.edit.module.laid import Laid, laid_as, order_of
 from mugraph.edit.module.masks import masks_of, triangle_text
+from mugraph.edit.module.only_indices import only_indices
 from mugraph.edit.module.operator import call, function, returns, torch_type
 from mugraph.edit.module.reads import Paths, is_direct
 from mugraph.edit.module.wrapper_sizes import RunSizes
+from mugraph.edit.module.written import apart_checks, count_lines
 from mugraph.edit.names import parameter_name
 from mugraph.ir.calls import STORES, is_inplace, operands
 from mugraph.ir.kernel import KernelSource, Rejected
@@ -171,7 +173,7 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
     for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
         if triangle := masks_of(plan).get(live_in.value):
             masks.append(f"_holds({parameter}, {triangle_text(triangle, plan.region.values[live_in.value])})")
-    masks += _apart_checks(plan, parameters)
+    masks += apart_checks(plan, parameters)
     checks += [f"and {mask}" for mask in masks]
     first = parameters[0]
     checks.append(f'and _right_here("{plan.name}", {first}.device.type, {first}.device.index)')
@@ -182,7 +184,7 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
         first_lines += call("if ", "_fit_again", named, ":", width=90)
         first_lines.append(f"    return {' and '.join(masks) or True}")
     if dynamic is not None:
-        indices = _only_indices(plan)
+        indices = only_indices(plan)
         named = [*zip(plan.region.live_ins, parameters, strict=True)]
         given = [*(name for live_in, name in named if live_in.value not in indices), "any_size=True"]
         anywhere = [name for live_in, name in named if live_in.value in indices]
@@ -210,28 +212,6 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
         answer = ["try:", *(f"    {line}" for line in answer), *refusal]
     body = ['"""Whether it may run on these: what it was made and tested for, and no gradient is wanted."""', *answer]
     return function(tensors_fit(plan), parameters, "bool", body, sizes.parameters)
-
-
-def _apart_checks(plan: RegionPlan, parameters: Sequence[str]) -> list[str]:
-    """What is asked of the memory of tensors that are written to last."""
-    named = [*zip(plan.region.live_ins, parameters, strict=True)]
-    stored = [name for live_in, name in named if live_in.value in plan.region.stored]
-    others = [name for live_in, name in named if live_in.value not in plan.region.stored]
-    return [f"_lie_apart({', '.join([str(len(stored)), *stored, *others])})"] if stored else []
-
-
-def _only_indices(plan: RegionPlan) -> frozenset[int]:
-    """Values that PyTorch's own calls alone read, and these as indices: no kernel asks where they lie. (Of the places
-    that `torch.where` gives for two dimensions, those of the second begin in the middle of a tensor.)"""
-    plain = [made for step in plan.steps if not isinstance(step, KernelStep) for made in step.calls]
-    used = {value for made in plain if made.target == "Tensor.__getitem__" for value in operands(made)[1:]}
-    for step in plan.steps:
-        if isinstance(step, KernelStep):
-            used -= {*step.unit.inputs.values(), *(value for made in step.unit.views for value in operands(made))}
-        else:
-            for made in step.calls:
-                used -= {*operands(made)[: 1 if made.target == "Tensor.__getitem__" else None]}
-    return frozenset(used - {live_out.value for live_out in plan.region.live_outs})
 
 
 def _stride_checks(parameter: str, info: TensorInfo, value: int, sizes: RunSizes) -> list[str]:
@@ -339,8 +319,7 @@ def _kernel_call(
     outputs = [step.unit.outputs[tensor.name] for tensor in kernel.made]
     bound = f"{', '.join(names[value] for value in outputs)} = " if outputs else ""
     lines += call(bound, f"_{kernel.name}", arguments, width=110)
-    own = {step.unit.inputs[read] for read in step.over.values()}
-    lines += [f"_count_write({names[one.stored]})" for one in writes_over(plan) if one.counted and one.stored in own]
+    lines += count_lines(plan, step, names)
     for tensor, value, lies in zip(kernel.made, outputs, laid, strict=True):
         order = order_of(step, value, values[value])
         lines += _as_recorded(tensor, kernel, values[value], order, names[value], value, sizes, lies)
