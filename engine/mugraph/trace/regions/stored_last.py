@@ -49,7 +49,7 @@ class _Memory:
 
 
 def stored_last(scope: Scope, records: Sequence[Record], writes: Sequence[Record], end: int) -> StoredLast | Record:
-    """What is to be called in place of the records. If it cannot be told, the record that is at fault.
+    """What is to be called in place of the records. If it cannot be told, the write that is at fault.
 
     records: of a unit, those that make tensors; writes: of these, those that are made last
     end:     the first event after the unit
@@ -57,13 +57,15 @@ def stored_last(scope: Scope, records: Sequence[Record], writes: Sequence[Record
     try:
         return _Stores(scope.values, writes).of(records, end)
     except _AtFault as error:
-        return error.record
+        return next(one for one in writes if scope.values.storage(one.writes[0][0]) == error.storage)
 
 
 class _AtFault(Exception):
-    def __init__(self, record: Record) -> None:
-        super().__init__(record.target)
-        self.record = record
+    """storage: that may not be written to last"""
+
+    def __init__(self, storage: int) -> None:
+        super().__init__(storage)
+        self.storage = storage
 
 
 class _Stores:
@@ -93,9 +95,6 @@ class _Stores:
             stores[after] = memory.found
         return StoredLast(kept, stores)
 
-    def _memory(self, number: int) -> _Memory | None:
-        return self._memories.get(self._values.storage(number))
-
     def _read(self, number: int, record: Record) -> None:
         """A record reads a tensor."""
         storage = self._values.storage(number)
@@ -104,14 +103,15 @@ class _Stores:
         memory = self._memories.setdefault(storage, _Memory(number, number, record))
         # Of two tensors that were there before, the one could be written to by way of the other
         if memory.found != number and (memory.now == memory.found or not self._lie_alike(number, memory.found)):
-            raise _AtFault(record)
+            raise _AtFault(storage)
         self._meant[number] = memory.now
 
     def _viewed(self, record: Record) -> None:
         """A record makes a further tensor of such memory."""
-        memory = self._memory(record.outputs[0])
+        storage = next(one for one in map(self._values.storage, record.outputs) if one in self._written)
+        memory = self._memories.get(storage)
         if memory is None or len(record.outputs) != 1 or not self._lie_alike(record.outputs[0], memory.found):
-            raise _AtFault(record)
+            raise _AtFault(storage)
         self._meant[record.outputs[0]] = memory.now
         sources = {id(self._values.tensor(number)) for number in record.inputs}
         if record.target == _DATA or not memory.unnoted.isdisjoint(sources):
@@ -120,9 +120,10 @@ class _Stores:
     def _computed(self, record: Record) -> Record:
         """A record that writes, as one that computes the same."""
         ((old, out),) = record.writes
-        memory = self._memory(old)
+        storage = self._values.storage(old)
+        memory = self._memories.get(storage)
         if memory is None or record not in self._writes or record.outputs != (out,):
-            raise _AtFault(record)
+            raise _AtFault(storage)
         memory.counted |= id(self._values.tensor(old)) not in memory.unnoted
         made = replace(self._reading(record), outputs=(self._values.imagined(old),), writes=())
         memory.now, memory.last = made.outputs[0], record
