@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mugraph.codegen.launcher import launcher_text
+from mugraph.codegen.written_at_once import may_write
 from mugraph.ir.calls import Call, Ref, TensorInfo, operands
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.region import PlainCalls, Region, SearchUnit
@@ -62,7 +63,35 @@ def over_inputs(plan: RegionPlan, sources: Sources) -> tuple[RegionPlan, dict[st
             steps.append(replace(step, over={**step.over, **{copy.written: copy.read for copy in over.get(at, ())}}))
         elif calls := tuple(call for call in step.calls if id(call) not in gone):
             steps.append(PlainCalls(calls))
-    return replace(plan, steps=tuple(steps)), found
+    return replace(plan, steps=tuple(_at_once(region, steps))), found
+
+
+def _at_once(region: Region, steps: Sequence[KernelStep | PlainCalls]) -> list[KernelStep | PlainCalls]:
+    """The steps, in which PyTorch writes at once what it would compute and copy, as `self.count += 1` does."""
+    plain = [call for step in steps if isinstance(step, PlainCalls) for call in step.calls]
+    makers = {value: call for call in plain for value in call.outputs}
+    read = [value for call in plain for value in operands(call)]
+    read += [value for step in steps if isinstance(step, KernelStep) for value in step.unit.inputs.values()]
+    read += [live_out.value for live_out in region.live_outs]
+    writes: dict[int, Call] = {}
+    gone: set[int] = set()
+    for copy in plain:
+        if copy.target != _STORE or operands(copy)[0] not in region.stored or len(operands(copy)) != 2:
+            continue
+        target, value = operands(copy)
+        maker = makers.get(value)
+        if maker is None or read.count(value) != 1 or not may_write(maker) or maker.args[0] != Ref(target):
+            continue
+        if region.stored.isdisjoint(operands(maker)[1:]):  # what has been written to by then is no operand
+            writes[id(copy)] = replace(maker, target=f"{maker.target}_", outputs=copy.outputs)
+            gone.add(id(maker))
+    found: list[KernelStep | PlainCalls] = []
+    for step in steps:
+        if isinstance(step, KernelStep):
+            found.append(step)
+        elif calls := tuple(writes.get(id(call), call) for call in step.calls if id(call) not in gone):
+            found.append(PlainCalls(calls))
+    return found
 
 
 def writes_over(plan: RegionPlan) -> tuple[Write, ...]:

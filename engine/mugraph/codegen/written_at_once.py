@@ -28,7 +28,7 @@ def _without(calls: Sequence[Call], copy: Call) -> list[Call] | None:
     chain: list[int] = []
     while value != target:
         at = makers.get(value.value) if isinstance(value, Ref) else None
-        if at is None or not _may_write(calls[at]):
+        if at is None or not may_write(calls[at]):
             return None
         chain.append(at)
         value = calls[at].args[0]
@@ -43,7 +43,7 @@ def _without(calls: Sequence[Call], copy: Call) -> list[Call] | None:
     ]
 
 
-def _may_write(call: Call) -> bool:
+def may_write(call: Call) -> bool:
     """Has the method a form that writes to its first argument?"""
     is_method = call.target.startswith("Tensor.") and not call.target.endswith("_")
     return is_method and isinstance(call.args[0], Ref) and entry_for(f"{call.target}_") is not None

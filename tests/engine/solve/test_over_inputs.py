@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+import torch
 from mugraph.codegen.over_inputs import over_inputs, writes_over
 from mugraph.events import Done, RegionResult
-from mugraph.ir.region import PlainCalls
+from mugraph.ir.region import Call, PlainCalls
 from mugraph.pipeline import Options, run
 from mugraph.plans.plan import KernelStep, RegionPlan
+from mugraph.trace.regions.replay import replay
 from mugraph.triton_text.same_places import BARRIER
 
 PROGRAM = """\
@@ -46,6 +48,22 @@ def multiplied(p, g):
 def and_another(p, g, scale):
     p.mul_(scale).add_(g)
     return p * scale + g
+
+
+# mugraph: x=f32[96, 32], count=i64[1]
+@torch.no_grad()
+def counted(x, count):
+    count.add_(1)
+    return torch.softmax(x * 2.0, dim=-1)
+
+
+# mugraph: x=f32[96, 32], count=i64[1], last=i64[1]
+@torch.no_grad()
+def told_of(x, count, last):
+    last.add_(count)
+    count.add_(1)
+    last.add_(count)
+    return torch.softmax(x * 2.0, dim=-1)
 """
 OVER = {"step": {"p", "m"}, "of_two_types": {"p"}}
 
@@ -103,3 +121,20 @@ def test_it_is_done_once(found: Mapping[str, RegionResult]) -> None:
     assert again == plan
     assert same == sources
     assert [step.over for step in again.steps if isinstance(step, KernelStep)]
+
+
+def plain(plan: RegionPlan) -> list[Call]:
+    return [call for step in plan.steps if isinstance(step, PlainCalls) for call in step.calls]
+
+
+def test_what_pytorch_writes_is_written_at_once(found: Mapping[str, RegionResult]) -> None:
+    assert [call.target for call in plain(plan_of(found["counted"]))] == ["Tensor.add_"]
+
+
+def test_but_for_what_others_read(found: Mapping[str, RegionResult]) -> None:
+    plan = plan_of(found["told_of"])
+    assert "Tensor.add_" not in [call.target for call in plain(plan)]
+    held = {live.value: torch.tensor([5]) for live in plan.region.live_ins if live.expression != "x"}
+    names = {live.value: live.expression for live in plan.region.live_ins}
+    replay(plain(plan), held)
+    assert {names[value]: tensor.item() for value, tensor in held.items()} == {"last": 16, "count": 6}
