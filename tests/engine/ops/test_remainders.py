@@ -6,7 +6,7 @@ import pytest
 import torch
 from mugraph.ops.algebra.refusals import NotLowerable
 
-from tests.engine.ops.harness import lower_region, record
+from tests.engine.ops.harness import evaluate, lower_region, parts, record
 
 
 def test_a_power_of_two_divides_exactly() -> None:
@@ -29,3 +29,11 @@ def test_nor_a_product_that_is_not_rounded_in_between() -> None:
         lower_region(record(lambda x: (x * 0.3) % 1.0 + x, {"x": torch.randn(4, 8)}))
     lowered = lower_region(record(lambda x: torch.sin(x * 0.3) % 1.0 + x, {"x": torch.randn(4, 8)}))
     assert any(op.kind.opaque is not None and op.kind.opaque.jumps for op in lowered.program.ops)
+
+
+@pytest.mark.parametrize("divisor", [2, 4, -2])
+def test_of_places_it_is_what_pytorch_has(divisor: int) -> None:
+    x = torch.randn(5, 6, dtype=torch.float64)
+    lowered = lower_region(record(lambda x: x * (torch.arange(6) % divisor), {"x": x.float()}))
+    (found,) = evaluate(lowered.program, parts(lowered, {0: x})).values()
+    assert torch.equal(found, x * (torch.arange(6) % divisor))
