@@ -57,7 +57,7 @@ def check_kernels(path: Path, source: bytes, result: FileResult) -> None:
         assert ran["codes"] <= 3 * ran["eager_codes"] + FEW, f"{name}: {ran}"
         launched.update(ran["launches"])
     kernels = {f"launch_{kernel.name}" for plan in plans for kernel in plan.mugraph.kernels if kernel.name in sources}
-    assert launched == kernels
+    assert launched == kernels, (launched, kernels)
     revert_file(path)
     assert path.read_bytes() == source
 

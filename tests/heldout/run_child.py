@@ -52,8 +52,11 @@ def entries(path: Path) -> Iterator[tuple[str, list[tuple[str, str, list[int]]]]
     source = path.read_text()
     lines = source.splitlines()
     for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and lines[node.lineno - 2].startswith("# mugraph: "):
-            found = ARGUMENT.findall(lines[node.lineno - 2])
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            continue
+        said = lines[min(one.lineno for one in (node, *node.decorator_list)) - 2]
+        if said.startswith("# mugraph: "):
+            found = ARGUMENT.findall(said)
             yield node.name, [(name, kind, [int(size) for size in shape.split(",")]) for name, kind, shape in found]
 
 
@@ -78,12 +81,15 @@ def made(module: ModuleType, name: str, seed: int) -> Any:
 Results = tuple[torch.Tensor, ...]
 
 
-def tensors(result: torch.Tensor | Results) -> Results:
+def tensors(result: torch.Tensor | Results | None) -> Results:
+    if result is None:
+        return ()
     return (result,) if isinstance(result, torch.Tensor) else result
 
 
 def outcome(program: Any, inputs: list[torch.Tensor]) -> Results:
-    """What the program returns, and what is in its buffers and its arguments afterwards."""
+    """What the program returns, and what is in its buffers and its arguments afterwards, which are copies."""
+    inputs = [tensor.clone() for tensor in inputs]
     results = tensors(program(*inputs))
     kept = [*program.buffers(), *inputs] if isinstance(program, nn.Module) else inputs
     return (*results, *(tensor.clone() for tensor in kept if is_wide(tensor)))

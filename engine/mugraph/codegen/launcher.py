@@ -96,6 +96,7 @@ def _body(
     called, sizes = dict(inputs), dict(sizes)
     made = [tensor for kernel in kernels for tensor in (*kernel.scratch, *kernel.outputs)]
     called |= {tensor.name: scope.unique(tensor.name) for tensor in made}
+    called |= {written: called[read] for kernel in kernels for written, read in kernel.over.items()}
     counters = {kernel.name: scope.unique(COUNTERS) for kernel in kernels if kernel.counters}
     device = f"device={next(iter(inputs.values()))}.device"
     lines: list[str] = []
@@ -108,7 +109,7 @@ def _body(
         if kernel.library is not None and kernel.library.allocates:
             return []
         found: list[str] = []
-        for tensor in (*kernel.scratch, *kernel.outputs):
+        for tensor in (*kernel.scratch, *kernel.made):
             size = shape_text(tensor, kernel.sizes, sizes)
             place = f"{device}, dtype={WRITTEN[tensor.dtype].torch_text}"
             found.append(f"{called[tensor.name]} = torch.empty({size}, {place})")
@@ -139,4 +140,6 @@ def _body(
         early = f" {EARLY}," if kernel.early else ""
         lines.append(f"    num_warps={kernel.num_warps}, num_stages={kernel.num_stages},{early}")
         lines.append(")")
-    return [*lines, f"return {', '.join(called[tensor.name] for tensor in outputs)}"]
+    over = {name for kernel in kernels for name in kernel.over}
+    returned = [called[tensor.name] for tensor in outputs if tensor.name not in over]
+    return [*lines, f"return {', '.join(returned)}"] if returned else lines

@@ -53,5 +53,6 @@ def _source(calls: Sequence[Call], arguments: Sequence[int], outputs: Sequence[i
     names = {value: f"v{value}" for value in values}
     lines = [line for made in calls for line in statement(made, names)]
     head = f"def {FUNCTION}({', '.join(names[value] for value in arguments)}):"
-    body = "\n".join(f"    {line}" for line in [*lines, f"return {', '.join(names[value] for value in outputs)}"])
+    returned = f"return {', '.join(names[value] for value in outputs)}".rstrip()
+    body = "\n".join(f"    {line}" for line in [*lines, returned])
     return f"import torch\nimport torch.nn.functional as F\n\n\n{head}\n{body}\n"

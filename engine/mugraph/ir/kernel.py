@@ -120,6 +120,8 @@ class KernelSource:
     scratch:    tensors that only this launch writes and reads, between inputs and outputs in `pointers`; the launcher
                 allocates them
     counters:   whole numbers, the last of `pointers`, which are 0 before each launch and after it
+    over:       tensors that it writes where it has read others, in whose memory they then are, in place of outputs of
+                their own (codegen/over_inputs.py): name -> of the input
     smaller:    of kernels with dynamic axes: what is launched in their place up to a size, the smallest first; `jit`
                 then holds all the functions, its own first, and `launcher` chooses (codegen/by_size.py)
     """
@@ -150,6 +152,7 @@ class KernelSource:
     combined: LastBlock | None = None
     scratch: tuple[Tensor, ...] = ()
     counters: int = 0
+    over: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def kernels(self) -> tuple[KernelSource, ...]:
@@ -165,6 +168,11 @@ class KernelSource:
     def tensors(self) -> tuple[Tensor, ...]:
         """In the order of `pointers`; counters are none."""
         return (*self.inputs, *self.scratch, *self.outputs)
+
+    @property
+    def made(self) -> tuple[Tensor, ...]:
+        """Outputs that the launcher allocates and returns."""
+        return tuple(tensor for tensor in self.outputs if tensor.name not in self.over)
 
     @property
     def settings(self) -> tuple[Tf32, ...]:

@@ -85,6 +85,8 @@ class Region:
     status:    None for a region to be searched; else why not ("needs-shapes", "unsupported", "failed") with reason
     dynamic:   what varies with a size that was declared with a range; all else here has the largest
     turned:    operands of convolutions that are computed channels last: copies that the user's code does not make
+    stored:    numbers of live-ins that are written to after all else, where the user's code writes in between: no other
+               live-in has any of their memory, which is tested at run time
     alike_for: whole numbers among its function's arguments, with the least and the largest for which it was traced and
                found to be the same
     times:     that it was executed in the run that was traced
@@ -110,6 +112,7 @@ class Region:
     relaid: Relaid | None = None
     turned: frozenset[int] = frozenset()
     left_none: tuple[str, ...] = ()
+    stored: frozenset[int] = frozenset()
     alike_for: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"], compare=False)
     times: int = field(default=1, compare=False)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
@@ -20,6 +20,7 @@ class KernelStep:
 
     one_launch: those of them, by their names, that are launched together, side by side
     combined: pairs of them, of which the second combines what the first stores, in the same launch
+    over:     tensors that it writes in the memory of others that it reads: name -> of the input
     """
 
     unit: SearchUnit
@@ -28,6 +29,7 @@ class KernelStep:
     then: tuple[GraphKernel | LibraryKernel, ...] = ()
     one_launch: tuple[tuple[str, ...], ...] = ()
     combined: tuple[tuple[str, str], ...] = ()
+    over: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def kernels(self) -> tuple[GraphKernel | LibraryKernel, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mugraph.codegen.plain import FUNCTION, region_source
+from mugraph.codegen.written_at_once import written_at_once
 from mugraph.ir.dtypes import COMPUTED, is_written
 from mugraph.ir.region import Region
 from mugraph.ops.tf32 import settings_of
@@ -13,7 +14,9 @@ from mugraph.tune.messages import Subject
 def code_of(region: Region, plan: RegionPlan | None = None) -> Subject:
     """plan: whose kernels are compared with it. Raises Rejected where a call of it cannot be spelled."""
     jumps = plan is not None and _jumps(plan)
-    return Subject("eager", region_source(region), FUNCTION, tf32=settings_of(region.calls), jumps=jumps)
+    writes = tuple(at for at, live_in in enumerate(region.live_ins) if live_in.value in region.stored)
+    source, settings = region_source(written_at_once(region)), settings_of(region.calls)
+    return Subject("eager", source, FUNCTION, tf32=settings, jumps=jumps, writes=writes)
 
 
 def _jumps(plan: RegionPlan) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 
+from mugraph.codegen.over_inputs import over_inputs
 from mugraph.events import Event, RegionResult, SearchReport, UnitResult
 from mugraph.ir.kernel import KernelSource, Rejected
 from mugraph.ir.names import Scope
@@ -221,6 +222,7 @@ class RegionJob:
         plan = planned(name, region, parts, used, self.options.left_out)
         if plan is not None:
             plan, sources = yield from overlapping(plan, sources, timer, early=self.options.overlap)
+            plan, sources = over_inputs(plan, sources)
             timing, reason = yield from timer.timed(plan, sources, results)
             return of_plan(plan, timing, reason, sources, results, report)
         plan = planned(
@@ -228,6 +230,7 @@ class RegionJob:
         )  # what was found, if anything, is still shown
         if plan is None:
             return without_kernels(region, results, report)
+        plan, sources = over_inputs(plan, sources)
         timing = timer.alone(results) or timer.estimated(plan, results, use_all=True)
         return not_paying(plan, timing, sources, results, report)
 

@@ -61,6 +61,11 @@ def stays_us(region: Region, calls: Sequence[Call], size: Point | None, target: 
 def kept_us(region: Region, calls: Sequence[Call], size: Point | None, target: Target) -> tuple[Baseline, float] | None:
     """Of calls that PyTorch runs beside the kernels: as the user's code has them; and as they are made there. As
     `stays_us`."""
+    if copies := _stores(region, calls):
+        rest = kept_us(region, [call for call in calls if call not in copies], size, target)
+        code, ours = rest or (Baseline(0.0, 0.0), 0.0)
+        stored = stays_us(region, copies, size, target)
+        return code, ours + (stored.eager_us if stored is not None else 0.0)
     if region.relaid is not None:
         return _kept_relaid_us(region, calls, target)
     usual, turned = usual_and_turned(region, calls)
@@ -72,6 +77,16 @@ def kept_us(region: Region, calls: Sequence[Call], size: Point | None, target: T
         return None
     gains = _turning_gains_us(turned, values, lying, target) + _grouping_gains_us(grouped, values, target)
     return stays, stays.eager_us - gains
+
+
+def _stores(region: Region, calls: Sequence[Call]) -> list[Call]:
+    """The calls that copy to a tensor what it holds in the end. The user's code writes it there at once."""
+    after = {call.outputs[0]: operands(call)[0] for call in region.calls if call.target == "Tensor.data.__get__"}
+    return [
+        call
+        for call in calls
+        if call.target == "Tensor.copy_" and after.get(operands(call)[0], operands(call)[0]) in region.stored
+    ]
 
 
 def _kept_relaid_us(region: Region, calls: Sequence[Call], target: Target) -> tuple[Baseline, float] | None:

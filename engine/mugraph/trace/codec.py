@@ -63,6 +63,7 @@ class _Region(msgspec.Struct):
     outside: dict[str, str]
     called: tuple[str, ...]
     left_none: tuple[str, ...] = ()
+    stored: frozenset[int] = frozenset()
     dynamic: _Dynamic | None = None
     alike_for: dict[str, tuple[int, int]] = {}
     times: int = 1
@@ -166,6 +167,7 @@ def trace_to_json(trace: Trace) -> bytes:
             outside=dict(region.outside),
             called=region.called,
             left_none=region.left_none,
+            stored=region.stored,
             function_args=region.function_args,
             names=dict(region.names),
             status=region.status,
@@ -210,6 +212,7 @@ def trace_from_json(data: bytes) -> Trace:
             outside=dict(region.outside),
             called=region.called,
             left_none=region.left_none,
+            stored=region.stored,
             function_args=region.function_args,
             names=dict(region.names),
             status=region.status,

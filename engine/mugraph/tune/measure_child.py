@@ -158,13 +158,14 @@ class _Worker:
         return Ok(time.perf_counter() - begun)
 
     def _agree(self, request: Agree) -> Reply:
-        from mugraph.tune.agreeing import agree
+        from mugraph.tune.agreeing import agree, on_copies
         from mugraph.tune.subjects import load
 
         self._set(request.subject)
         generator = self._torch.Generator(device="cuda").manual_seed(1)
         mine, reference = (load(one, self._folder) for one in (request.subject, request.reference))
-        return agree(mine, reference, request.inputs, generator, jumps=request.reference.jumps)
+        jumps, writes = request.reference.jumps, request.reference.writes
+        return agree(on_copies(mine, writes), on_copies(reference, writes), request.inputs, generator, jumps=jumps)
 
     def _digits(self, request: Digits) -> Reply:
         from mugraph.trace.run.tf32 import take
@@ -224,7 +225,9 @@ class _Worker:
         self._called[request.name] = found.call
         if request.reference is not None:
             self._set(request.reference)
-            reason = found.differs(load(request.reference, self._folder), jumps=request.reference.jumps)
+            reference = request.reference
+            code = load(reference, self._folder)
+            reason = found.differs(code, jumps=reference.jumps, writes=reference.writes)
             if reason is not None:
                 return Failure(reason)
         return Ok(time.perf_counter() - begun)

@@ -45,6 +45,7 @@ class Subject:
     tf32:     PyTorch's settings of TF32 that are on while it runs; others are off
     jumps:    it rounds to whole numbers, or to eight bits: what a value in the middle between two of these becomes is
               decided by its own error
+    writes:   positions of the inputs that it writes to: what they hold afterwards are results as well
     """
 
     name: str
@@ -54,6 +55,7 @@ class Subject:
     beside: tuple[tuple[str, str], ...] = ()
     tf32: tuple[Tf32, ...] = ()
     jumps: bool = False
+    writes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from mugraph.trace.run.entries import Entry, find_definitions
 from mugraph.trace.run.places import Places
 from mugraph.trace.session import package_of
 from mugraph.trace.syntax.source import Source
-from mugraph.tune.agreeing import agree_on
+from mugraph.tune.agreeing import agree_on, on_copies
 from mugraph.tune.messages import DIFFERS, REFUSED, Agreed, Applied
 
 
@@ -47,10 +47,12 @@ class Entered:
     kernels: ModuleType
     name: str
 
-    def differs(self, reference: Callable[..., object], *, jumps: bool = False) -> str | None:
+    def differs(
+        self, reference: Callable[..., object], *, jumps: bool = False, writes: tuple[int, ...] = ()
+    ) -> str | None:
         """Why the kernels are further off than the code on the tensors that the program has there: what rounds more
         than the code does may not matter among random numbers, and matter among the user's. None where they are not,
-        or the tensors cannot be told. reference: the region's code, of its tensors; jumps: as of Subject"""
+        or the tensors cannot be told. reference: the region's code, of its tensors; jumps, writes: as of Subject"""
         which = f"_{self.name}_on_tensors" if hasattr(self.kernels, f"_{self.name}_on_tensors") else self.name
         usual: Any = getattr(self.kernels, which)
         seen: list[tuple[torch.Tensor, ...]] = []
@@ -71,7 +73,7 @@ class Entered:
                 setattr(self.kernels, one, function)
         if not seen:
             return None
-        agreed = agree_on(usual, reference, seen[0], jumps=jumps)
+        agreed = agree_on(on_copies(usual, writes), on_copies(reference, writes), seen[0], jumps=jumps)
         if not isinstance(agreed, Agreed) or agreed.passed:
             return None
         return f"{DIFFERS} by {agreed.error:.2e}, more than {agreed.limit:.2e}, on the program's own tensors"

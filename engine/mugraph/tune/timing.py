@@ -242,8 +242,9 @@ def called_us(function: Callable[[], object], wait: Callable[[], None], calls: i
 
 
 def tensors_of(result: object) -> tuple[torch.Tensor, ...]:
-    """What a launcher returned, as a tuple. Raises TypeError for anything but tensors."""
+    """What a launcher returned, as a tuple, which may be nothing. Raises TypeError for anything but tensors."""
     values = cast(Sequence[object], result) if isinstance(result, tuple | list) else (result,)
+    values = () if result is None else values
     tensors = tuple(value for value in values if isinstance(value, torch.Tensor))
     if len(tensors) != len(values):
         raise TypeError("the function returned something that is not a tensor")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from tests.engine.ops.rule_draws import Drawn, Lower, Rng, T, broadcast, drawn, number, shape, some
+from tests.engine.ops.rule_draws import Drawn, Indices, Lower, Rng, T, broadcast, drawn, number, shape, some
 
 
 def unary(rng: Rng) -> Drawn:
@@ -109,6 +109,18 @@ def condition(rng: Rng, of: tuple[int, ...]) -> Lower:
     return Lower(of, rng.randrange(-1, 2), rng.random() < 0.5)
 
 
+def one_hot(rng: Rng) -> Drawn:
+    count = rng.choice((1, 2, 3, 5))
+    index = Indices(shape(rng, 1, 3), count)
+    return rng.choice((drawn(index, count), drawn(index, num_classes=count + 1)))
+
+
+def written_out(rng: Rng, *before: T) -> Drawn:
+    numbers = [rng.choice((0.5, -1.25, 3.0, 0.1)) for _ in range(rng.choice((1, 2, 3, 8)))]
+    data = rng.choice((numbers, [numbers, numbers[::-1]], [1.5, 1.5, 1.5], numbers[0], [3.0, 1.0, -1.0, -3.0]))
+    return rng.choice((drawn(*before, data), drawn(*before, data, dtype=torch.float32)))
+
+
 def arange(rng: Rng) -> Drawn:
     size, start, step = rng.randint(1, 7), rng.randint(-3, 3), rng.choice((1, 2, -1, 0.5))
     ends = rng.choice(((size,), (start, start + size), (start, start + size * step, step)))
@@ -122,6 +134,10 @@ def made(of: str, *number: float) -> Callable[[Rng], Drawn]:
         return Drawn((*first, *number), {}, summed=True)  # times 1 it would be what it meets, as it is
 
     return draw
+
+
+def by_power_of_two(rng: Rng) -> Drawn:
+    return drawn(T(shape(rng)), rng.choice((2, 1.0, 0.5, -0.25)))
 
 
 def raised(rng: Rng) -> Drawn:
@@ -209,10 +225,12 @@ POINTWISE: dict[str, Callable[[Rng], Drawn]] = {
     "softplus": softplus, "threshold": threshold, "prelu": prelu,
     **dict.fromkeys(["gt", "ge", "eq", "lt", "le", "ne", "greater", "greater_equal"], comparison),
     **dict.fromkeys(["less", "less_equal", "not_equal"], comparison),
-    "masked_fill": masked_fill, "where": where, "arange": arange, "zeros": made("size"),
+    "masked_fill": masked_fill, "where": where, "arange": arange, "one_hot": one_hot,
+    "tensor": written_out, "new_tensor": lambda rng: written_out(rng, T((2,))), "zeros": made("size"),
     "ones": made("size"), "full": made("size", 1.5), "zeros_like": made("like"), "ones_like": made("like"),
     "full_like": made("like", -2.0), "new_zeros": made("new"), "new_ones": made("new"), "new_full": made("new", 3.0),
     "rpow": raised,
+    **dict.fromkeys(["remainder", "fmod", "mod", "imod"], by_power_of_two),
     "tril": triangular, "triu": triangular,
 }  # fmt: skip
 

@@ -167,7 +167,8 @@ def rule_program(target: str, rng: Rng, *, whole: bool = True) -> RuleProgram | 
         result = 300
         made = replay(calls, tensors)[result]
     probe = len(tensors)
-    tensors[probe] = torch.randn(made.shape).to(torch.float32 if made.dtype == torch.bool else made.dtype)
+    has_digits = made.dtype.is_floating_point or made.dtype.is_complex
+    tensors[probe] = torch.randn(made.shape).to(made.dtype if has_digits else torch.float32)
     calls.append(Call("Tensor.mul", (Ref(result), Ref(probe)), {}, (last,), NOWHERE))
     if what.summed:
         calls.append(Call("torch.sum", (Ref(last),), {}, (last + 1,), NOWHERE))

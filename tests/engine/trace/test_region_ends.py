@@ -31,7 +31,7 @@ def test_a_number_that_is_read_later_splits_the_run(regions: Regions) -> None:
     assert (first.text, second.text) == ("y = x @ w", "z = y @ w")
 
 
-def test_a_write_through_a_view_or_to_an_argument_ends_a_region(regions: Regions) -> None:
+def test_a_write_through_a_view_ends_a_region_and_one_to_an_argument_is_made_last(regions: Regions) -> None:
     found = regions("""
         # mugraph: x=f32[4, 8], w=f32[8, 8]
         def through_view(x, w):
@@ -44,7 +44,8 @@ def test_a_write_through_a_view_or_to_an_argument_ends_a_region(regions: Regions
             x.add_(1)
             return x @ w
         """)
-    assert [region.text for region in found] == ["y = x @ w", "y @ w", "x @ w"]
+    assert [region.text for region in found] == ["y = x @ w", "y @ w", "x.add_(1)\n    return x @ w"]
+    assert [call.target for call in found[-1].calls] == ["Tensor.add", "Tensor.matmul", "Tensor.copy_"]
 
 
 def test_random_numbers_and_custom_gradients_end_a_region(regions: Regions) -> None:

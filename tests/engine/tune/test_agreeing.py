@@ -6,7 +6,7 @@ import pytest
 import torch
 from mugraph.ir.dtypes import DType
 from mugraph.tune import agreeing
-from mugraph.tune.agreeing import agree
+from mugraph.tune.agreeing import agree, agree_on, on_copies
 from mugraph.tune.messages import Agreed, Failure, InputSpec
 
 from tests.support.tf32 import as_tf32
@@ -196,3 +196,29 @@ def test_rows_that_depend_on_others_are_compared_in_their_own_precision(
     assert agreed.passed
     assert (agreed.error == 0) is (rows != "the middle"), "the part with that row alone"
     assert not found(lambda x, weight: code(x, weight) * 1.001, code, X, WEIGHT).passed
+
+
+def test_what_is_written_to_is_compared_and_left_as_it_was() -> None:
+    """Each side finds the inputs as they were: a step that is made twice is another one."""
+
+    def step(p: torch.Tensor, g: torch.Tensor) -> None:
+        p.mul_(0.5).add_(g)
+
+    def wrong(p: torch.Tensor, g: torch.Tensor) -> None:
+        p.mul_(0.5).add_(g, alpha=1.001)
+
+    def with_a_result(p: torch.Tensor, g: torch.Tensor) -> torch.Tensor:
+        step(p, g)
+        return p.sum()
+
+    p, g = torch.randn(8, 40).T, torch.randn(40, 8)
+    before = p.clone()
+    right = agree_on(on_copies(step, (0,)), on_copies(step, (0,)), (p, g))
+    assert isinstance(right, Agreed)
+    assert right.passed
+    assert torch.equal(p, before)
+    assert isinstance(agree_on(on_copies(with_a_result, (0,)), on_copies(step, (0,)), (p, g)), Failure)
+    far = agree_on(on_copies(wrong, (0,)), on_copies(step, (0,)), (p, g))
+    assert isinstance(far, Agreed)
+    assert not far.passed
+    assert on_copies(step, ()) is step

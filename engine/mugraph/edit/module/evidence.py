@@ -68,7 +68,8 @@ def _kernel_lines(kernel: KernelSource) -> list[str]:
     if kernel.combined is not None:
         made = kernel.combined
         beside = f"; what its blocks store is combined in the same launch, as {made.second.name} ({made.groups} groups)"
-    return [f"  kernel    {kernel.name}: {grid} blocks, {warps}, {stages}{beside}{early}"]
+    over = f"; {', '.join(kernel.over)} written over {', '.join(kernel.over.values())}" if kernel.over else ""
+    return [f"  kernel    {kernel.name}: {grid} blocks, {warps}, {stages}{beside}{early}{over}"]
 
 
 def _parts_words(kernel: KernelSource) -> str:

@@ -19,7 +19,7 @@ from mugraph.edit.module.guard_paths import module_classes
 from mugraph.edit.module.index_limits import integers_text
 from mugraph.edit.module.laid import laid_results
 from mugraph.edit.module.masks import masks_of, triangle_text
-from mugraph.edit.module.operator import operator_text, torch_type, tuple_text
+from mugraph.edit.module.operator import operator_text, torch_type, tuple_text, writer_text
 from mugraph.edit.module.parts import PRELUDE
 from mugraph.edit.module.ran import TABLES, tables
 from mugraph.edit.module.reads import paths_of
@@ -118,7 +118,8 @@ def module_text(
                 launcher = kernel.launcher if kernel.name in shared else without_deletions(kernel.launcher)
                 sections += [kernel.jit.strip(), launcher.strip()]
                 name = operator_name(kernel, original_path)
-                operators.append(operator_text(kernel, name, laid[kernel.name], places.get(kernel.name)))
+                of_kernel = (kernel, name, laid[kernel.name], places.get(kernel.name))
+                operators.append(writer_text(kernel) if kernel.over else operator_text(*of_kernel))
         sections.append(wrapped.text)
     sections += [_cases(plans), tables(plans, original_path.name, capability, edited, classes, paths)]
     if record is not None:

@@ -56,9 +56,9 @@ def laid_as(tensor: Tensor, kernel: KernelSource, info: TensorInfo, order: Order
 
 def _of_step(plan: RegionPlan, step: KernelStep, kernel: KernelSource) -> tuple[Laid | None, ...]:
     found: list[Laid | None] = []
-    for tensor in kernel.outputs:
+    for tensor in kernel.made:
         value = step.unit.outputs[tensor.name]
         info = plan.region.values[value]
-        same = tensor.dtype == info.dtype
+        same = tensor.dtype == info.dtype and not kernel.over  # what writes over tensors returns what it makes as it is
         found.append(laid_as(tensor, kernel, info, order_of(step, value, info)) if same else None)
     return tuple(found)

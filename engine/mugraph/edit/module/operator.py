@@ -25,6 +25,8 @@ def tuple_text(items: Sequence[object]) -> str:
 
 def returns(count: int) -> str:
     """The annotation of a function that returns `count` tensors."""
+    if not count:
+        return "None"
     return "torch.Tensor" if count == 1 else f"tuple[{', '.join(['torch.Tensor'] * count)}]"
 
 
@@ -80,3 +82,8 @@ def operator_text(
     results += [f"scratch={places}"] if places else []
     given = [f'"{operator}"', f'"launch_{kernel.name}"', made, *results]
     return "\n".join([*lines, *call(f"_{kernel.name} = ", "_operator", given, width=110)])
+
+
+def writer_text(kernel: KernelSource) -> str:
+    """`_<name>` of a kernel that writes over what it reads."""
+    return f'_{kernel.name} = _writer("launch_{kernel.name}")'

@@ -105,8 +105,8 @@ Paths = tuple[str, str, str, str, str]
 
 def paths_of(plan: RegionPlan, classes: frozenset[str]) -> Paths | None:
     """For `_learn`: the parameters, objects whose classes count, modules, tensors, and functions; None where one is not
-    simply what modules, or files, hold under a name, or sizes vary, or a mask's values count."""
-    if plan.region.dynamic is not None or masks_of(plan):
+    simply what modules, or files, hold under a name, or sizes vary, or a mask's values or where tensors lie count."""
+    if plan.region.dynamic is not None or masks_of(plan) or plan.region.stored:
         return None
     read = read_of(plan, Scope(frozenset()), classes)
     functions = [thing for thing in read.things if _IN_FILE.fullmatch(thing)]

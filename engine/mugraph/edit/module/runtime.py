@@ -28,6 +28,7 @@ from mugraph.edit.module.refusals import REFUSALS
 from mugraph.edit.module.seal import SEAL
 from mugraph.edit.module.sizes import KNOWN_TO_FIT
 from mugraph.edit.module.steps import STEPS
+from mugraph.edit.module.writers import WRITERS
 from mugraph.ir.content import digest
 
 _HEADER = '''\
@@ -42,7 +43,7 @@ It says whether a kernel may run here, and compares kernels with PyTorch. Where 
 
 
 def _parts() -> str:
-    places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, PREPARED, BETWEEN, STEPS
+    places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, WRITERS, PREPARED, BETWEEN, STEPS
     code = SEAL, GUARDS, ANALYSED, CONDITIONS, MEETING, CLOCK, NATIVE, KNOWN, REFUSALS
     parts = *places, *code, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
     return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)

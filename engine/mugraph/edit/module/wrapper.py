@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from math import prod
 
 from mugraph.codegen.dynamic import read_by_shape
+from mugraph.codegen.over_inputs import writes_over
 from mugraph.codegen.statements import statements
 from mugraph.edit.module.entry import entry_text, is_alone, on_tensors, tensors_fit
 from mugraph.edit.module.freed import of_inputs, with_deletions
 from mugraph.edit.module.laid import Laid, laid_as, order_of
 from mugraph.edit.module.masks import masks_of, triangle_text
+from mugraph.edit.module.only_indices import only_indices
 from mugraph.edit.module.operator import call, function, returns, torch_type
 from mugraph.edit.module.reads import Paths, is_direct
 from mugraph.edit.module.wrapper_sizes import RunSizes
+from mugraph.edit.module.written import apart_checks, count_lines
 from mugraph.edit.names import parameter_name
 from mugraph.ir.calls import STORES, is_inplace, operands
 from mugraph.ir.kernel import KernelSource, Rejected
@@ -95,6 +98,8 @@ def _name_values(plan: RegionPlan, names: dict[int, str], scope: Scope) -> None:
     defined = [*(value for value in recorded if value not in turned), *by_steps]
     every = (*plan.region.calls, *plan.region.as_made.calls)
     stored = {made.outputs[0]: operands(made)[0] for made in every if made.target == STORES}
+    for write in writes_over(plan):
+        stored |= {write.result: write.stored, write.after: write.stored}
     for value in dict.fromkeys(defined):
         if stored.get(value) in names:  # one tensor, before and after; what it held before is read before
             names[value] = names[stored[value]]
@@ -117,6 +122,8 @@ def _bound(region: Region) -> set[int]:
 
 def _returning(lines: list[str], outputs: str) -> list[str]:
     """The lines and a `return` of the outputs. A value that is only returned is not bound to a name first."""
+    if not outputs:
+        return lines
     last = ast.parse("\n".join(lines)).body[-1]
     if (
         isinstance(last, ast.Assign)
@@ -130,7 +137,7 @@ def _returning(lines: list[str], outputs: str) -> list[str]:
 
 def _outputs(region: Region, names: Mapping[int, str]) -> str:
     missing = [out.expression or "the result" for out in region.live_outs if out.value not in names]
-    if missing or not region.live_outs:
+    if missing or not (region.live_outs or region.stored):
         raise Rejected(f"the region's steps never compute {', '.join(missing) or 'anything that is read after it'}")
     return ", ".join(names[out.value] for out in region.live_outs)
 
@@ -166,6 +173,7 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
     for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
         if triangle := masks_of(plan).get(live_in.value):
             masks.append(f"_holds({parameter}, {triangle_text(triangle, plan.region.values[live_in.value])})")
+    masks += apart_checks(plan, parameters)
     checks += [f"and {mask}" for mask in masks]
     first = parameters[0]
     checks.append(f'and _right_here("{plan.name}", {first}.device.type, {first}.device.index)')
@@ -176,7 +184,7 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
         first_lines += call("if ", "_fit_again", named, ":", width=90)
         first_lines.append(f"    return {' and '.join(masks) or True}")
     if dynamic is not None:
-        indices = _only_indices(plan)
+        indices = only_indices(plan)
         named = [*zip(plan.region.live_ins, parameters, strict=True)]
         given = [*(name for live_in, name in named if live_in.value not in indices), "any_size=True"]
         anywhere = [name for live_in, name in named if live_in.value in indices]
@@ -204,20 +212,6 @@ def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str
         answer = ["try:", *(f"    {line}" for line in answer), *refusal]
     body = ['"""Whether it may run on these: what it was made and tested for, and no gradient is wanted."""', *answer]
     return function(tensors_fit(plan), parameters, "bool", body, sizes.parameters)
-
-
-def _only_indices(plan: RegionPlan) -> frozenset[int]:
-    """Values that PyTorch's own calls alone read, and these as indices: no kernel asks where they lie. (Of the places
-    that `torch.where` gives for two dimensions, those of the second begin in the middle of a tensor.)"""
-    plain = [made for step in plan.steps if not isinstance(step, KernelStep) for made in step.calls]
-    used = {value for made in plain if made.target == "Tensor.__getitem__" for value in operands(made)[1:]}
-    for step in plan.steps:
-        if isinstance(step, KernelStep):
-            used -= {*step.unit.inputs.values(), *(value for made in step.unit.views for value in operands(made))}
-        else:
-            for made in step.calls:
-                used -= {*operands(made)[: 1 if made.target == "Tensor.__getitem__" else None]}
-    return frozenset(used - {live_out.value for live_out in plan.region.live_outs})
 
 
 def _stride_checks(parameter: str, info: TensorInfo, value: int, sizes: RunSizes) -> list[str]:
@@ -254,7 +248,7 @@ def _replacement(
         if isinstance(step, KernelStep):
             kernel = kernels[step.kernel.name]
             lines += _kernel_call(plan, step, kernel, names, known, checked, sizes, laid[kernel.name])
-            known |= set(step.unit.outputs.values())
+            known |= set(step.unit.outputs.values()) | {write.after for write in writes_over(plan)}
             continue
         calls = [made for made in step.calls if not made.outputs or not known.issuperset(made.outputs)]
         lines += statements(sizes.calls(calls), names, bound)
@@ -322,9 +316,11 @@ def _kernel_call(
             arguments.append(names[value])
         else:
             arguments.append(f"_laid_out({names[value]}, {sizes.strides(value)})")
-    outputs = [step.unit.outputs[tensor.name] for tensor in kernel.outputs]
-    lines += call(", ".join(names[value] for value in outputs) + " = ", f"_{kernel.name}", arguments, width=110)
-    for tensor, value, lies in zip(kernel.outputs, outputs, laid, strict=True):
+    outputs = [step.unit.outputs[tensor.name] for tensor in kernel.made]
+    bound = f"{', '.join(names[value] for value in outputs)} = " if outputs else ""
+    lines += call(bound, f"_{kernel.name}", arguments, width=110)
+    lines += count_lines(plan, step, names)
+    for tensor, value, lies in zip(kernel.made, outputs, laid, strict=True):
         order = order_of(step, value, values[value])
         lines += _as_recorded(tensor, kernel, values[value], order, names[value], value, sizes, lies)
         checked.add(value)

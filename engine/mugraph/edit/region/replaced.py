@@ -135,9 +135,12 @@ def _reindented(line: str, unit: str) -> str:
 def _call_statement(plan: RegionPlan, alias: str, run: list[ast.stmt], width: int) -> list[str]:
     region, callee = plan.region, f"{alias}.{plan.name}"
     names = [live_out.expression for live_out in region.live_outs]
-    if not names:
+    if not names and not region.stored:
         raise EditError(f"Nothing that {region.function} computes there is used.")
     last = run[-1]
+    if not names:
+        none = [f"{name} = None" for name in region.left_none]
+        return [*call("", callee, _arguments(plan), width=width), *none]
     if "return" not in names:
         if any(isinstance(node, ast.Return) for node in run):
             raise EditError(f"The range found in {region.function} returns, and what it returns is not known.")

@@ -23,6 +23,7 @@ from mugraph.trace.regions.region_devices import global_devices, homeless_values
 from mugraph.trace.regions.replacement_unit import Offence, Unit, names_read, step_of
 from mugraph.trace.regions.scope import Scope
 from mugraph.trace.regions.seen_elsewhere import is_aliased, is_private_write
+from mugraph.trace.regions.stored_last import stored_last
 from mugraph.trace.regions.unit_paths import paths_of
 from mugraph.trace.regions.unsure_names import unsure_of
 from mugraph.trace.run.tape import Record
@@ -32,7 +33,8 @@ from mugraph.trace.syntax.nodes import Function
 @dataclass(frozen=True)
 class Assembled:
     """numbers: the tape's value number -> the region's. conditions: become the region's guards in the end. kept: the
-    tensors it reads that were there before the run, as weights. others: units in which the same was done"""
+    tensors it reads that were there before the run, as weights. others: units in which the same was done. stores: the
+    region's number of a tensor after it was written to last of all -> the tape's"""
 
     region: Region
     conditions: Conditions
@@ -41,6 +43,7 @@ class Assembled:
     numbers: Mapping[int, int]
     kept: frozenset[int] = frozenset()
     others: list[Unit] = field(default_factory=list[Unit])
+    stores: Mapping[int, int] = field(default_factory=dict[int, int])
 
     @property
     def units(self) -> Sequence[Unit]:
@@ -66,9 +69,14 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         return Offence(step, "shares its line with other code")
     left = [out.value for out in outs]
     visible = [record for record in records if record.writes and not is_private_write(scope, record, records, left)]
-    for record in visible:
-        if not record.in_place:
-            return Offence(step_of(record, unit), "writes in place to a tensor that others can see")
+    stores: dict[int, int] = {}
+    if late := [record for record in visible if not record.in_place]:
+        stored = stored_last(scope, records, late, indices[-1] + 1)
+        if isinstance(stored, Record):
+            return Offence(step_of(stored, unit), "writes in place to a tensor that others can see")
+        records, stores = stored.records, stored.stores
+        visible = [record for record in records if record in visible or not stores.keys().isdisjoint(record.outputs)]
+        produced = {number for record in records for number in record.outputs}
     kept = needed(records, left, [number for record in visible for number in record.outputs])
     kept = [replace(record, target=record.in_place) if record in visible else record for record in kept]
     parts = loop_parts(scope, unit, kept, produced)
@@ -132,8 +140,11 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         outside=inside.outside,
         called=tuple(sorted(inside.called)),
         left_none=left_none(scope, unit),
+        stored=frozenset(new[number] for number in stores.values()),
     )
-    return Assembled(region, conditions, unit, scope, new, frozenset(consumed.keys() - scope.computed))
+    weights = frozenset(consumed.keys() - scope.computed)
+    last = {new[after]: after for after in stores}
+    return Assembled(region, conditions, unit, scope, new, weights, stores=last)
 
 
 def _region(

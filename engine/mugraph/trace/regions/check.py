@@ -74,7 +74,11 @@ def faults(found: Assembled) -> Iterator[str]:
     for guard in region.guards:
         if not _evaluate(guard, scope):
             yield f"{place}: the guard {guard} does not hold where it was found"
-    computed = run_calls(region, {named.value: values.contents[old[named.value]] for named in region.live_ins})
+    given = {named.value: values.contents[old[named.value]].clone() for named in region.live_ins}
+    computed = run_calls(region, given)
+    for number, value in found.stores.items():
+        if not same(computed[number], values.contents[value]):
+            yield f"{place}: what is stored in value {number} differs when computed by the region's calls"
     for named in region.live_outs:
         if not same(computed[named.value], values.contents[old[named.value]]):
             yield f"{place}: {named.expression or 'the expression'} differs when computed by the region's calls"

@@ -11,6 +11,9 @@ from mugraph.ir.region import DEVICE, Argument, Ref, Symbol
 
 _PYTHON_TYPES: Mapping[type, str] = {bool: "torch.bool", int: "torch.int64", float: "torch.float64"}  # as a dtype
 
+_WRITTEN_OUT = 256
+"""Numbers of a range that are written down one by one."""
+
 
 class NotAnArgument(Exception):
     """An argument that cannot be written down again."""
@@ -37,6 +40,8 @@ def as_argument(value: object, numbers: Mapping[int, int], in_index: bool = Fals
         if in_index and isinstance(value, list):
             raise NotAnArgument("a list as an index")
         return tuple(as_argument(item, numbers, in_index) for item in cast(Sequence[object], value))
+    if isinstance(value, range) and not in_index and len(value) <= _WRITTEN_OUT:
+        return tuple(value)
     if isinstance(value, slice):
         whole = cast("slice[object, object, object]", value)
         start, stop, step = (as_argument(part, numbers) for part in (whole.start, whole.stop, whole.step))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import torch
 
@@ -59,6 +60,19 @@ class Values:
         self._tensors.append(tensor)
         self._storages.append(storage)
         self._by_storage.setdefault(storage, []).append(number)
+        return number
+
+    def imagined(self, like: int) -> int:
+        """A number for what no tensor held: what would be computed in place of a write. It has memory of its own.
+
+        like: number of a tensor of the same shape and type
+        """
+        number, tensor = len(self._tensors), self._tensors[like]
+        strides = torch.empty_like(tensor, device="meta").stride()
+        self.infos[number] = replace(self.infos[like], strides=tuple(map(int, strides)))
+        self._tensors.append(tensor)
+        self._storages.append(-1 - number)
+        self._by_storage[-1 - number] = [number]
         return number
 
     def tensor(self, number: int) -> torch.Tensor:
