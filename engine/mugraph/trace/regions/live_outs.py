@@ -22,7 +22,7 @@ def live_outs_of(scope: Scope, unit: Unit, start: int) -> list[Named] | Offence:
         if _binds(scope.function(activation), unit.expression):
             return Offence(unit.first, "binds a name that is read elsewhere")
         return Offence(unit.first, "is no tensor") if value is None else [Named("", value)]
-    end = scope.end_of(activation, unit.after)
+    end = scope.end_of(activation, unit.after, unit.first)
     done = unit.after >= len(activation.steps)
     after = activation.names_at_end if done else activation.steps[unit.after].names
     before = activation.steps[unit.first].names

@@ -112,18 +112,22 @@ class Scope:
     def events(self, activation: Activation) -> Sequence[Event]:
         return self.tape.events[activation.event : activation.end]
 
-    def end_of(self, activation: Activation, after: int) -> int:
-        """The first event after the steps before `after`."""
+    def end_of(self, activation: Activation, after: int, first: int = 0) -> int:
+        """The first event after the steps from `first` on and before `after`. What the contexts of a `with` do in the
+        end is the last step's inside only where the `with` is among the steps."""
+        for begun, event in activation.ended.get(after - 1, ()):
+            if begun < first:
+                return event
         return activation.steps[after].event if after < len(activation.steps) else activation.end
 
     def between(self, activation: Activation, first: Item, last: Item | None = None) -> Sequence[Event]:
         start = activation.steps[first.first].event
-        return self.tape.events[start : self.end_of(activation, (last or first).after)]
+        return self.tape.events[start : self.end_of(activation, (last or first).after, first.first)]
 
     def indices(self, unit: Unit) -> Sequence[int]:
         """The events of a unit."""
         activation = unit.activation
-        span = range(activation.steps[unit.first].event, self.end_of(activation, unit.after))
+        span = range(activation.steps[unit.first].event, self.end_of(activation, unit.after, unit.first))
         if unit.expression is None:
             return span
         first = number_of(unit.expression)

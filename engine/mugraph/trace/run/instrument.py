@@ -84,6 +84,13 @@ class _Body(ast.NodeTransformer):
         node.body = self.expression(node.body)
         return node
 
+    def visit_With(self, node: ast.With) -> ast.AST:
+        """What its contexts do when they end is none of the last statement's inside."""
+        self.generic_visit(node)
+        ended = ast.copy_location(ast.Expr(self.hook("ended", node)), node)
+        node.body = [ast.copy_location(ast.Try(node.body, [], [], [ended]), node)]
+        return node
+
     def visit_Return(self, node: ast.Return) -> ast.AST:
         if node.value is not None:
             node.value = self.hook("returned", node, self.expression(node.value))

@@ -118,6 +118,15 @@ class Recorder:
                 found = Happening(self._writer.site(), "statement", problem.text, to_replace=problem.to_replace)
                 self._writer.add(found)
 
+    def ended(self, node: int) -> None:
+        """The statements of a `with` have ended, and its contexts are about to."""
+        if self._writer.watching:
+            activation = self._writer.stack[-1]
+            begun = [at for at, step in enumerate(activation.steps) if step.node == node]
+            if begun:
+                last = len(activation.steps) - 1
+                activation.ended.setdefault(last, []).append((begun[-1], len(self._writer.tape.events)))
+
     def returned(self, node: int, value: object) -> object:
         if self._writer.watching:
             self._writer.stack[-1].returned[len(self._writer.stack[-1].steps) - 1] = value

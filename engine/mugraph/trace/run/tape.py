@@ -135,6 +135,8 @@ class Activation:
     event, end: the events from its beginning to its end
     results:  (step, node) -> the value number of the tensor that the expression evaluated to
     returned: step -> what it returned
+    ended:    the last step inside of `with` statements -> of each, the inner ones first: its own step, and the first
+              event of the end of its contexts
     nodes:    of the calls begun and not ended (while recording)
     """
 
@@ -145,6 +147,7 @@ class Activation:
     steps: list[Step] = field(default_factory=list[Step])
     results: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     returned: dict[int, object] = field(default_factory=dict[int, object])
+    ended: dict[int, list[tuple[int, int]]] = field(default_factory=dict[int, list[tuple[int, int]]])
     names_at_end: Mapping[str, object] = field(default_factory=dict[str, object])
     end: int = -1
     nodes: list[int] = field(default_factory=list[int])
