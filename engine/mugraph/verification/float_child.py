@@ -36,6 +36,7 @@ from mugraph.trace.run.tf32 import take
 from mugraph.verification.across import Evaluation
 from mugraph.verification.codes import TIMES as CODE_TIMES
 from mugraph.verification.codes import Codes
+from mugraph.verification.draws import Draws, is_small
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.float_specials import SPECIALS, trouble, without_rows_said
@@ -278,6 +279,7 @@ class _Beside:
     _draws: dict[int, Evaluation] = field(default_factory=dict[int, Evaluation])
     _far: dict[int, Evaluation] = field(default_factory=dict[int, Evaluation])
     _single: Evaluation | None = None
+    _several: Draws | None = None
 
     def exact(self, piece: Piece) -> dict[str, Tensor]:
         self._exact = self._exact or self._evaluation(None)
@@ -308,6 +310,9 @@ class _Beside:
 
     def drawn(self, number: int, piece: Piece) -> dict[str, Tensor]:
         """Of one number what is reduced over several pieces is the same in all of them."""
+        if len(self.every) == 1 and is_small(self.program):
+            self._several = self._several or Draws(self.program, self.inputs, Perturbed(self.program, self.generator))
+            return self._several.of(number)
         if number not in self._draws:
             self._draws[number] = self._evaluation(Perturbed(self.program, self.generator))
         return outputs(piece.program, self._draws[number].of(piece))

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from mugraph.ir.block import PRECISIONS, TF32
-from mugraph.verification.interpreter_places import remember_places, remember_shapes
+from mugraph.verification.interpreter_places import remember_places
+from mugraph.verification.interpreter_shapes import remember_shapes
 from mugraph.verification.interpreter_speed import patch_once_a_launch, without_discarded_assertions
 
 
