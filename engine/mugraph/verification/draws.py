@@ -18,12 +18,12 @@ _DRAW = "a draw"
 """An axis of all values, beside the program's."""
 _LOTS = (4, 16, 64)
 """Where the lots end, in which draws are asked (judge.py)."""
-_MOST = 1 << 16
+_MOST = 1 << 17
 """Numbers that one draw computes: of more, each is drawn by itself."""
 
 
 def is_small(program: TensorProgram) -> bool:
-    return sum(prod(program.sizes[axis] for axis in (*op.axes, *op.over)) for op in program.ops) <= _MOST
+    return sum(prod(program.sizes[axis] for axis in op.axes) for op in program.ops) <= _MOST
 
 
 @dataclass

@@ -2,8 +2,9 @@
 
 Triton's interpreter takes most of its time for the arithmetic of places and masks, which is the same whatever numbers
 are in the tensors. What a function of the language makes of integers is remembered by what these were made of: a whole
-number of a launch, a program id or the counter of a loop by its value, `tl.arange` by its ends. Of addresses their
-distance from the tensor's is remembered, which lies elsewhere at each launch. Of what was loaded nothing is, but for what follows from a whole number by its value.
+number by its value, `tl.arange` by its ends. Of addresses their distance from the tensor's is remembered: it lies
+elsewhere at each launch. Tiles that were loaded are not known by what they were made of, and so nothing is that follows
+from them.
 """
 
 from __future__ import annotations
@@ -107,7 +108,9 @@ class _Remembered:
         if isinstance(one, tuple):
             parts = tuple(map(self._key, one))
             return None if None in parts else parts
-        return "new dimension" if one is None else "all of a dimension" if one == slice(None) else None
+        if isinstance(one, slice):
+            return "all of a dimension" if one == slice(None) else None
+        return "new dimension" if one is None else None
 
 
 def remember_places(interpreter: Any) -> None:

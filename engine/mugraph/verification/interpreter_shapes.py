@@ -1,5 +1,5 @@
-"""What Triton's interpreter says of shapes and types is made once for each, and not for each tensor. Tensors of one shape
-are not broadcast to it."""
+"""What Triton's interpreter says of a shape or a type is made once, and not for each tensor. Tensors of one shape are
+not broadcast to it."""
 
 from __future__ import annotations
 
