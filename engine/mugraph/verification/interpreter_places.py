@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 _OF_TENSORS = frozenset(
     f"__{side}{name}__" for name in ("add", "sub", "mul", "floordiv", "mod", "and", "or") for side in ("", "r")
@@ -106,7 +106,7 @@ class _Remembered:
         if isinstance(one, language.dtype):
             return None if one.is_block() or one.is_ptr() else ("type", one.name)
         if isinstance(one, tuple):
-            parts = tuple(map(self._key, one))
+            parts = tuple(map(self._key, cast("tuple[Any, ...]", one)))
             return None if None in parts else parts
         if isinstance(one, slice):
             return "all of a dimension" if one == slice(None) else None

@@ -65,7 +65,7 @@ def shorter_units(unit: SearchUnit) -> Iterator[SearchUnit]:
         return
     held = {*program.least, *(axis for tensor in program.tensors for axis in tensor.windowed)}
     large = [axis for axis, size in program.sizes.items() if size > _LARGE and axis not in held]
-    others = [{}, _smaller(program, large, together=False)] if large else [{}]
+    others: list[dict[str, int]] = [{}, _smaller(program, large, together=False)] if large else [{}]
     last = {axis: program.sizes[axis] for axis in program.least}
     for halvings in count(1):
         shorter = _halved(program, halvings)
