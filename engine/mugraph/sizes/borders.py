@@ -80,20 +80,33 @@ def borders(options: Sequence[Option], now_us: Mapping[int, float], earned: floa
     steps = sorted(now_us)
     best: dict[tuple[int, int], tuple[float, list[Border]]] = {(-1, 0): (0.0, [])}
     for at, end in enumerate(steps):
+        fastest = _fastest(options, now_us, steps[: at + 1])
         for count in range(1, BORDERS + 1):
             for before in range(-1, at):
                 known = best.get((before, count - 1))
-                if known is None:
+                if known is None or before not in fastest:
                     continue
-                inside = steps[before + 1 : at + 1]
-                for option in options:
-                    if option.end < end or any(step not in option.us for step in inside):
-                        continue
-                    times = (log2(max(now_us[step], 1e-3) / max(option.us[step], 1e-3)) for step in inside)
-                    gain = known[0] + sum(times) - earned
-                    if gain > best.get((at, count), (0.0, []))[0]:
-                        best[at, count] = gain, [*known[1], Border(inside[0], end, option)]
+                faster, option = fastest[before]
+                gain = known[0] + faster - earned
+                if gain > best.get((at, count), (0.0, []))[0]:
+                    best[at, count] = gain, [*known[1], Border(steps[before + 1], end, option)]
     return max(best.values(), key=lambda one: one[0])[1]
+
+
+def _fastest(
+    options: Sequence[Option], now_us: Mapping[int, float], steps: Sequence[int]
+) -> dict[int, tuple[float, Option]]:
+    """Of those that are for the last step: for each step, by its place, which is the fastest after it, and by how much
+    over all of these steps, as log2; -1: from the first one on."""
+    left = [(0.0, option) for option in options if option.end >= steps[-1]]
+    found: dict[int, tuple[float, Option]] = {}
+    for at, step in reversed([*enumerate(steps)]):
+        now = log2(max(now_us[step], 1e-3))
+        left = [(us + now - log2(max(one.us[step], 1e-3)), one) for us, one in left if step in one.us]
+        if not left:
+            break
+        found[at - 1] = max(left, key=lambda pair: pair[0])
+    return found
 
 
 @dataclass

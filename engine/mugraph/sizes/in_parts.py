@@ -5,18 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.parts import Parts
 from mugraph.ir.transforms.resizing import resize_block
 from mugraph.search.schedules.cost import estimate_us
-from mugraph.search.schedules.sizes import ScheduleLimits
+from mugraph.search.schedules.sizes import ScheduleLimits, fits
+from mugraph.search.schedules.tiles import Shape
 from mugraph.search.schedules.varying_parts import LEAST, of_part
 from mugraph.targets import Target
 
 LENGTHS = 3
 """Lengths of a part, the best by a coarse estimate, all of whose schedules are estimated."""
-_FEW = ScheduleLimits(max_candidates=1, num_warps=(4,), num_stages=(3,))
+_FEW = ScheduleLimits(max_candidates=8, num_warps=(4,), num_stages=(3,))
 
 
 def lengths(size: int, most: int) -> list[int]:
@@ -43,6 +45,7 @@ class PartSchedules:
     target: Target
     _looked: dict[tuple[int, ...], list[Look]] = field(default_factory=dict[tuple[int, ...], list[Look]])
     _found: dict[tuple[int, ...], list[Candidate]] = field(default_factory=dict[tuple[int, ...], list[Candidate]])
+    _listed: dict[tuple[int, int], list[Schedule]] = field(default_factory=dict[tuple[int, int], list[Schedule]])
     _kept: list[BlockGraph] = field(default_factory=list[BlockGraph])
 
     def looks(self, block: BlockGraph, later: Later, parts: Parts, sizes: Mapping[str, int]) -> list[Look]:
@@ -51,11 +54,23 @@ class PartSchedules:
         if key not in self._looked:
             self._kept.append(block)
             most = block.sizes[parts.split]
-            made = [_in(block, parts, sizes, length) for length in lengths(sizes[parts.axis], most)]
-            best = ((one, of_part(one, parts.split, parts.part, self.target, _FEW)) for one in made)
-            looks = [(own[0].estimate_us + self._joined_us(one, later, parts), one) for one, own in best if own]
+            made = [(n, _in(block, parts, sizes, n)) for n in lengths(sizes[parts.axis], most)]
+            best = ((one, self._coarse_us(block, one, parts, length)) for length, one in made)
+            looks = [(us + self._joined_us(one, later, parts), one) for one, us in best if us < inf]
             self._looked[key] = sorted(looks, key=lambda look: look[0])
         return self._looked[key]
+
+    def _coarse_us(self, block: BlockGraph, one: BlockGraph, parts: Parts, length: int) -> float:
+        """Of the kernel at a size, with the schedules that are the best for parts of this length where it was looked at
+        first: another size has more or fewer of these parts."""
+        shape, listed = Shape(one), self._listed.get((id(block), length), ())
+        fitting = ((schedule, used) for schedule in listed if (used := fits(shape, schedule, self.target, _FEW)))
+        us = min((estimate_us(shape, schedule, self.target, used) for schedule, used in fitting), default=inf)
+        if us < inf:
+            return us
+        found = of_part(one, parts.split, parts.part, self.target, _FEW)
+        self._listed[id(block), length] = [replace(each.schedule, part=0) for each in found]
+        return found[0].estimate_us if found else inf
 
     def alike(
         self, block: BlockGraph, own: Schedule, later: Later, parts: Parts, sizes: Mapping[str, int]

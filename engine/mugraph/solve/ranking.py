@@ -30,6 +30,9 @@ TRIED = 24
 
 AT_SMALLER = 2
 """Topologies that are verified for each of a few smaller sizes."""
+LOOKED_AT = 48
+"""Topologies, the best at a size in the middle, that are looked at for the others: hundreds differ in the place of a
+scale, and are as far behind there."""
 
 Judged = tuple[Candidate, Verdict]
 
@@ -100,12 +103,13 @@ def _best_at_smaller(
 ) -> list[Judged]:
     """Of a program with a range, the topologies of one kernel that a coarse look finds the best at smaller sizes, where
     a kernel may hold what it has to walk at the largest."""
-    steps = powers(program)
+    steps, left = powers(program), blocks
     found: dict[int, Judged] = {}
-    for step in dict.fromkeys(steps[len(steps) * part // 4] for part in (1, 2, 3) if steps):
+    for step in dict.fromkeys(steps[len(steps) * part // 4] for part in (2, 1, 3) if steps):
         look = Looks(tools.target)
-        looked = ((look.at(at_step_of(program, block, step)), block) for block in blocks)
+        looked = ((look.at(at_step_of(program, block, step)), block) for block in left)
         best = sorted(((one, block) for one, block in looked if one is not None), key=lambda two: two[0].estimate_us)
+        left = [block for _, block in best[:LOOKED_AT]]
         for one, block in best[:AT_SMALLER]:
             verdict = verdicts.of_block(block)
             if verdict.passed:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.dtypes import ELEMENTS
+from mugraph.triton_text.compared import compared
 from mugraph.triton_text.ints import REACH, Bools, Ints, Shape, every, number, times, total, truth
 from mugraph.triton_text.reals import Real, Reals
 from mugraph.triton_text.refusals import Unreadable, Wrong
@@ -201,7 +202,8 @@ class Arithmetic:
             if always or not ever:
                 return Bools(shape, (np.full((1,) * (len(shape) + 1), bool(always)),))
         x, y = (self.whole(value).astype(np.int64, copy=False) for value in (one, two))
-        return Bools(shape, (holds(x, y),))
+        ordered = op in ("<", "<=", ">", ">=")
+        return Bools(shape, (compared(holds, x, y) if ordered else holds(x, y),))
 
     def _floats_compared(self, op: str, a: Floats, b: Floats, shape: Shape) -> Bools:
         x, y, reals = a.real, b.real, self.reals

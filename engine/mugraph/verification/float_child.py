@@ -34,14 +34,16 @@ from mugraph.orphan import end_with_parent
 from mugraph.too_little_memory import in_words, is_of_memory
 from mugraph.trace.run.tf32 import take
 from mugraph.verification.across import Evaluation
+from mugraph.verification.beside_exact import PIECE, Squares, equal, equal_signs
 from mugraph.verification.codes import Codes, errors_of
+from mugraph.verification.draws import Draws, is_small
 from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.float_specials import SPECIALS, trouble, without_rows_said
 from mugraph.verification.interpreter import patch_interpreter
 from mugraph.verification.judge import Compared, trouble_by_more
 from mugraph.verification.lowering.run import beside_calls
-from mugraph.verification.near import Near, comparable
+from mugraph.verification.near import Near
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed, Single
 from mugraph.verification.threads import threads_for
@@ -53,8 +55,6 @@ _log = logging.getLogger("mugraph.verification")
 _COMPUTED = frozenset(TORCH_TYPES[dtype] for dtype in COMPUTED)
 _DRAWS = 4
 """Of a piece, to begin with."""
-_PIECE = 1 << 23
-"""Elements of the largest value of a piece: it is drawn up to sixty times, in each of nine scenarios."""
 _WHOLE = 3
 """Pieces of a program that are all compared with float64; of more, as many."""
 _KEPT_BYTES = 1 << 30
@@ -88,7 +88,7 @@ def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[
     except Exception as error:
         if not is_of_memory(error):
             raise
-        whole = len(list(pieces(program, _PIECE, across=True))) == 1
+        whole = len(list(pieces(program, PIECE, across=True))) == 1
         how = "all of it at once, as it has no axis along which it can be cut" if whole else "piece by piece"
         raise MemoryError(f"{in_words(error)} (the program is compared with float64 {how})") from error
 
@@ -130,8 +130,8 @@ class _Run:
         results = self._launched(twice)
         if isinstance(results, str):
             return self._failed(results)
-        squares: dict[str, _Squares] = {name: _Squares() for name in results}
-        every = list(pieces(self.program, _PIECE, across=True))
+        squares: dict[str, Squares] = {name: Squares() for name in results}
+        every = list(pieces(self.program, PIECE, across=True))
         beside = _Beside(self.program, self.drawn.inputs, every, generator)
         for piece in self._to_be_judged(every, results, generator):
             if self.scenario in SPECIALS:
@@ -142,8 +142,8 @@ class _Run:
                 return failed
         ulps = nan if self.scenario in SPECIALS else max(one.ulps for one in squares.values())
         pairs = [(result, self.drawn.eager[name]) for name, result in results.items()]
-        zeros = all(_equal(one, other.reshape(one.shape)) for one, other in pairs)
-        same = zeros and all(_equal_signs(one, other.reshape(one.shape)) for one, other in pairs)
+        zeros = all(equal(one, other.reshape(one.shape)) for one, other in pairs)
+        same = zeros and all(equal_signs(one, other.reshape(one.shape)) for one, other in pairs)
         # Of subnormal numbers a rounding is a large part, as of all results they may have.
         counts = self.scenario not in ("subnormal", *SPECIALS)
         errors = max(one.errors for one in squares.values()) if counts else (nan, nan)
@@ -177,7 +177,7 @@ class _Run:
             yield name, (piece.of(layout, result), piece.of(layout, self.drawn.eager[name]))
 
     def _judged(
-        self, piece: Piece, results: Mapping[str, Tensor], squares: Mapping[str, _Squares], beside: _Beside
+        self, piece: Piece, results: Mapping[str, Tensor], squares: Mapping[str, Squares], beside: _Beside
     ) -> ScenarioResult | None:
         """What is wrong in a piece, if anything. squares: what it adds to them"""
         program = piece.program
@@ -277,6 +277,7 @@ class _Beside:
     _draws: dict[int, Evaluation] = field(default_factory=dict[int, Evaluation])
     _far: dict[int, Evaluation] = field(default_factory=dict[int, Evaluation])
     _single: Evaluation | None = None
+    _several: Draws | None = None
 
     def exact(self, piece: Piece) -> dict[str, Tensor]:
         self._exact = self._exact or self._evaluation(None)
@@ -299,7 +300,7 @@ class _Beside:
         if program is None:
             return {}
         if self._unsaid is None:
-            every = list(pieces(program, _PIECE, across=True))
+            every = list(pieces(program, PIECE, across=True))
             self._unsaid = every, Evaluation(program, self.inputs, every, None, tuple(program.outputs))
         every, evaluation = self._unsaid
         own = every[self.every.index(piece)]
@@ -307,6 +308,9 @@ class _Beside:
 
     def drawn(self, number: int, piece: Piece) -> dict[str, Tensor]:
         """Of one number what is reduced over several pieces is the same in all of them."""
+        if len(self.every) == 1 and is_small(self.program):
+            self._several = self._several or Draws(self.program, self.inputs, Perturbed(self.program, self.generator))
+            return self._several.of(number)
         if number not in self._draws:
             self._draws[number] = self._evaluation(Perturbed(self.program, self.generator))
         return outputs(piece.program, self._draws[number].of(piece))
@@ -327,63 +331,6 @@ def _even(program: TensorProgram) -> float:
     on_cores = any(EPSILON[tensor.dtype] > SINGLE for tensor in program.tensors) or any(op.tf32 for op in program.ops)
     cut = longest / 32 if on_cores else longest**0.5
     return SINGLE * (8 + cut)
-
-
-@dataclass
-class _Squares:
-    """Sums over the pieces of an output: of its numbers' squares, and of those of the errors. And `ulps`, the most."""
-
-    exact: float = 0.0
-    ours: float = 0.0
-    eager: float = 0.0
-    ulps: float = 0.0
-
-    def add(self, result: Tensor, eager: Tensor, exact: Tensor, dtype: torch.dtype) -> None:
-        self.ulps = max(self.ulps, units_apart(result, eager, dtype))
-        self.exact += _square(exact)
-        self.ours += _square(result - exact)
-        self.eager += _square(eager - exact)
-
-    @property
-    def errors(self) -> tuple[float, float]:
-        """||out - ref|| / ||ref||, of the kernel and of eager PyTorch."""
-        size = max(self.exact**0.5, 1e-300)
-        return self.ours**0.5 / size, self.eager**0.5 / size
-
-
-def units_apart(result: Tensor, eager: Tensor, dtype: torch.dtype) -> float:
-    """The largest difference of two finite elements, in units in the last place that the second has in its type.
-
-    result, eager: float64, holding numbers of the type
-    """
-    if not dtype.is_floating_point:
-        return 0.0
-    numbers = torch.finfo(dtype)
-    _, exponent = torch.frexp(eager.abs().clamp_min(numbers.tiny))
-    apart = (result - eager).abs() / torch.ldexp(torch.full_like(eager, numbers.eps), exponent - 1)
-    both = torch.isfinite(result) & torch.isfinite(eager)
-    return float(torch.where(both, apart, 0.0).max()) if apart.numel() else 0.0
-
-
-def _equal(one: Tensor, other: Tensor) -> bool:
-    """In one type, element by element; NaN is equal to NaN, and 0 to -0."""
-    if one.dtype != other.dtype:
-        return False
-    return all(bool(((a == b) | (a.isnan() & b.isnan())).all()) for a, b in _by_parts(one, other))
-
-
-def _equal_signs(one: Tensor, other: Tensor) -> bool:
-    """Of all that are no NaN."""
-    return all(bool(((a.signbit() == b.signbit()) | a.isnan()).all()) for a, b in _by_parts(one, other))
-
-
-def _by_parts(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Of tensors of one shape, so many elements at a time as a piece has."""
-    return zip(*(map(comparable, torch.split(tensor.reshape(-1), _PIECE)) for tensor in tensors), strict=True)
-
-
-def _square(x: Tensor) -> float:
-    return float(x.square().sum())
 
 
 def _bits(tensor: Tensor) -> Tensor:

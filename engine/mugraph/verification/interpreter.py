@@ -8,6 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from mugraph.ir.block import PRECISIONS, TF32
+from mugraph.verification.interpreter_places import remember_places
+from mugraph.verification.interpreter_shapes import remember_shapes
 from mugraph.verification.interpreter_speed import patch_once_a_launch, without_discarded_assertions
 
 
@@ -65,6 +67,8 @@ def patch_interpreter() -> None:
     _take_float8(interpreter)
     patch_once_a_launch(interpreter)
     without_discarded_assertions(interpreter)
+    remember_places(interpreter)
+    remember_shapes(interpreter)
     _take_precisions(interpreter)
     _take_numbers(interpreter)
     _take_libdevice(interpreter)

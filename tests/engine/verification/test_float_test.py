@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 from mugraph.ir.tensors import DType
-from mugraph.verification.float_child import units_apart
+from mugraph.verification.beside_exact import units_apart
 from mugraph.verification.float_test import FloatTester
 
 from tests.engine.verification.float_programs import NORM, SOFTMAX, norm, softmax

@@ -110,3 +110,55 @@ def test_a_program_that_is_wrong_at_another_size_alone(function: str, regions: d
     assert found.passed is False
     assert asked == [64, 1, 8]
     assert "=8" in found.note
+
+
+LARGE = """
+import torch
+import torch.nn.functional as F
+
+# mugraph: t=1..4096, q=f16[1, 16, t, 128], k=f16[1, 16, t, 128], v=f16[1, 16, t, 128]
+def causal(q, k, v):
+    return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+# mugraph: s=1..6144, r=1..3072, x=f32[8, r, 64], y=f32[8, s, 64], z=f32[8, s, 48]
+def mixed(x, y, z):
+    weights = torch.softmax(torch.tanh(x @ y.mT) * 3.0, dim=-1)
+    return torch.relu(weights @ z) - 0.5
+"""
+
+
+@pytest.fixture(params=["causal", "mixed"])
+def large(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SearchUnit, Region]:
+    path = tmp_path / "large.py"
+    path.write_text(LARGE)
+    region = next(one for one in trace_file(path).regions if one.function == request.param)
+    (unit,) = [part for part in ranged_units(region)[0] if isinstance(part, SearchUnit)]
+    return unit, region
+
+
+def test_what_is_too_much_at_the_largest_size_is_compared_in_float64_at_a_smaller_one(
+    large: tuple[SearchUnit, Region],
+) -> None:
+    unit, _ = large
+    found = beside_calls(unit, 0)
+    assert found.passed, found.reason
+    assert found.wide == "float64"
+    assert found.share == 1.0
+    assert found.error < 1e-9
+    for axis in unit.varying:
+        assert 64 < found.sizes[axis] < unit.program.sizes[axis]
+
+
+def test_another_program_does_not_pass_there(large: tuple[SearchUnit, Region]) -> None:
+    """Calls for the smaller size may have been made in the wrong way: it is at the largest, if that can be, and at
+    others of the range, that it is said."""
+    unit, region = large
+    ops = unit.program.ops
+    weight = next(op for op in ops if op.kind is Kind.CONST)
+    wrongs = [replace(weight, value=weight.value * 1.001)]
+    wrongs += [replace(op, kind=Kind.EXP, fn="") for op in ops if op.fn == "relu"]
+    for wrong in wrongs:
+        program = replace(unit.program, ops=tuple(wrong if op.name == wrong.name else op for op in ops))
+        other = replace(unit, program=program)
+        found, _ = checked(other, at_other_sizes(other, region))
+        assert found.passed is False

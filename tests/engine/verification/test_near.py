@@ -42,7 +42,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         first.append(piece.first)
         return original(self, piece, *rest)
 
-    monkeypatch.setattr(float_child, "_PIECE", 200)
+    monkeypatch.setattr(float_child, "PIECE", 200)
     monkeypatch.setattr(float_inputs, "pieces", small)
     monkeypatch.setattr(float_child._Run, "_judged", noted)  # pyright: ignore[reportPrivateUsage]
     return first

@@ -9,6 +9,7 @@ from typing import Any
 
 from mugraph.triton_text.ranges.formulas import All, AtLeastZero, Formula, Not, Some, Zero, opposite
 from mugraph.triton_text.ranges.poly import Poly
+from mugraph.triton_text.ranges.proved import Proved
 
 WAITED_MS = 2000
 """For one answer. What it does not find by then is not proved."""
@@ -25,19 +26,28 @@ class Undecided:
 
 
 class Prover:
-    """asked: questions that it was asked"""
+    """asked: questions that it was asked. proved: before, which it does not ask z3 again"""
 
-    def __init__(self, waited_ms: int = WAITED_MS) -> None:
+    def __init__(self, waited_ms: int = WAITED_MS, proved: Proved | None = None) -> None:
         self._z3: Any = import_module("z3")
         # A context of its own: z3's common one is not for several threads.
         self._context: Any = self._z3.Context()
         self._waited_ms = waited_ms
         self._atoms: dict[str, Any] = {}
+        self._written: dict[Formula, Any] = {}
+        self._proved = proved or Proved()
         self.asked = 0
 
     def refuted(self, known: Iterable[Formula], claim: Formula) -> Counterexample | Undecided | None:
         """None if the claim follows from what is known."""
-        return self.model([*known, opposite(claim)])
+        formulas = list(known)
+        if self._proved.has(formulas, claim):
+            self.asked += 1
+            return None
+        found = self.model([*formulas, opposite(claim)])
+        if found is None:
+            self._proved.add(formulas, claim)
+        return found
 
     def model(self, formulas: Sequence[Formula]) -> Counterexample | Undecided | None:
         """Numbers for which all of them hold; None if there are none."""
@@ -57,6 +67,13 @@ class Prover:
         return Counterexample({name: model.eval(self._atom(name), True).as_long() for name in sorted(names)})
 
     def _formula(self, formula: Formula) -> Any:
+        """Written for z3 once: a fact about a number is known wherever the number is."""
+        found = self._written.get(formula)
+        if found is None:
+            found = self._written[formula] = self._as_z3(formula)
+        return found
+
+    def _as_z3(self, formula: Formula) -> Any:
         z3 = self._z3
         match formula:
             case AtLeastZero(poly):

@@ -3,7 +3,8 @@ on the same numbers. This is the side that may take long, or die: float_child.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from math import prod
 
 import torch
@@ -16,7 +17,7 @@ from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.lowering.calls import Wide, on_processor, widest
 from mugraph.verification.lowering.inputs import NotDrawn, Numbers, draw, program_inputs
 from mugraph.verification.lowering.judge import KNOWN, Jittered, judge
-from mugraph.verification.lowering.sizes import smaller_units
+from mugraph.verification.lowering.sizes import shorter_units, smaller_units
 from mugraph.verification.lowering.work import Work, work_of
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.torch_reference import evaluate, outputs
@@ -25,7 +26,7 @@ QUICK_PRODUCTS, QUICK_ELEMENTS = 4e9, 2e7
 """Up to which the calls are run at their own sizes in float64: about a second on two processors, draws and all."""
 QUICK_PROGRAM = 4e7
 """Numbers that the program's operators make, windows spread out, up to which all of it is evaluated."""
-INSTANT_ELEMENTS = 4e6
+INSTANT_ELEMENTS, INSTANT_PROGRAM = 4e6, 1e7
 """Of larger tensors smaller sizes are looked for first: where terms cancel, the program is evaluated up to sixteen
 times more, which takes a minute where once takes a second."""
 MOST_PRODUCTS, MOST_ELEMENTS = 1.5e11, 2.5e8
@@ -33,6 +34,8 @@ MOST_PRODUCTS, MOST_ELEMENTS = 1.5e11, 2.5e8
 PIECE = 1 << 22
 """Elements of the largest value of a piece of a program that is compared in part."""
 _PIECES = 3
+_SHORTER = 4
+"""Ways to make the sizes of ranges shorter that are tried."""
 _MANY, _AGAIN, _LITTLE = 2048, 8, 1e6
 """Elements of results that are compared, if it takes no more than so many draws, which read and make so many."""
 KINDS: tuple[Numbers, ...] = ("mixed", "normal", "positive", "small")
@@ -40,16 +43,15 @@ KINDS: tuple[Numbers, ...] = ("mixed", "normal", "positive", "small")
 
 def beside_calls(unit: SearchUnit, seed: int) -> LoweringResult:
     """At the unit's own sizes in float64 where that is instant; else at smaller ones, if the calls can be made for
-    them; else at its own in float64 where that is quick, or in float32, of the program a few pieces. In float32 also
-    where PyTorch has a call in nothing wider. Never raises for what the calls do."""
+    them; else at its own in float64 where that is quick, or, of a range, at the largest that is instant; else at its
+    own in float32, of the program a few pieces. In float32 also where PyTorch has a call in nothing wider. Never raises
+    for what the calls do."""
     wide = widest(unit.calls)
     try:
         work = work_of(unit)
         if _is_quick(work) and work.elements <= INSTANT_ELEMENTS:
             return _tested_as(unit, wide, seed)
-        for small in smaller_units(unit):
-            if not _is_quick(work_of(small)):
-                continue
+        for small in _smaller(unit):
             try:
                 found = _tested_as(small, wide, seed)
             except NotReplayable:  # made for other sizes in the wrong way
@@ -66,6 +68,18 @@ def beside_calls(unit: SearchUnit, seed: int) -> LoweringResult:
     return LoweringResult(
         None, f"at its own sizes it takes {work.words}, and its calls cannot be made for smaller ones"
     )
+
+
+def _smaller(unit: SearchUnit) -> Iterator[SearchUnit]:
+    """Those that are quick. Of a range that is too much in float64, all numbers at a smaller size say more than a few
+    pieces in float32 do at the largest."""
+    yield from (small for small in smaller_units(unit) if _is_quick(work_of(small)))
+    if not _is_quick(work_of(unit)):
+        yield from islice((small for small in shorter_units(unit) if _is_instant(work_of(small))), _SHORTER)
+
+
+def _is_instant(work: Work) -> bool:
+    return _is_quick(work) and work.elements <= INSTANT_ELEMENTS and work.program <= INSTANT_PROGRAM
 
 
 def _is_quick(work: Work) -> bool:

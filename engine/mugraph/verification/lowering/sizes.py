@@ -11,10 +11,11 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count, product
-from math import prod
+from math import gcd, prod
 from types import MappingProxyType
 
 from mugraph.ir.calls import Argument, Call, TensorInfo
@@ -56,6 +57,37 @@ def smaller_units(unit: SearchUnit) -> Iterator[SearchUnit]:
             yield from _shortened(unit, axis)
 
 
+def shorter_units(unit: SearchUnit) -> Iterator[SearchUnit]:
+    """With the sizes of ranges halved again and again, for as long as they are in them: other axes as they are, or
+    smaller as well. None for a unit without a range. Raises NotDrawn."""
+    program = unit.program
+    if not program.least:
+        return
+    held = {*program.least, *(axis for tensor in program.tensors for axis in tensor.windowed)}
+    large = [axis for axis, size in program.sizes.items() if size > _LARGE and axis not in held]
+    others: list[dict[str, int]] = [{}, _smaller(program, large, together=False)] if large else [{}]
+    last = {axis: program.sizes[axis] for axis in program.least}
+    for halvings in count(1):
+        shorter = _halved(program, halvings)
+        if shorter == last:
+            return
+        last = shorter
+        for other in others:
+            with suppress(_Unclear):
+                yield _resized(unit, {**shorter, **other}, varying=program.least.keys())
+
+
+def _halved(program: TensorProgram, halvings: int) -> dict[str, int]:
+    """The axes that vary, those of one size by one factor, and none shorter than it may be."""
+    found: dict[str, int] = {}
+    for group in program.varying_together:
+        largest = gcd(*(program.sizes[axis] for axis in group))
+        least = max(-(-program.least[axis] * largest // program.sizes[axis]) for axis in group)
+        step = max(1, least, largest >> halvings)
+        found |= {axis: program.sizes[axis] // largest * step for axis in group}
+    return found
+
+
 def _smaller(program: TensorProgram, axes: Collection[str], *, together: bool) -> dict[str, int]:
     """together: axes of one size stay of one size"""
     taken = set(program.sizes.values())
@@ -79,12 +111,19 @@ def _shortened(unit: SearchUnit, axis: str) -> Iterator[SearchUnit]:
 
 
 def _resized(
-    unit: SearchUnit, sizes: Sizes, other: Mapping[int, int] = MappingProxyType({}), *, made: bool = False
+    unit: SearchUnit,
+    sizes: Sizes,
+    other: Mapping[int, int] = MappingProxyType({}),
+    *,
+    made: bool = False,
+    varying: AbstractSet[str] = frozenset(),
 ) -> SearchUnit:
     """other: numbers that are no size of the program, and what they become. made: with numbers that are made of sizes.
-    Raises _Unclear."""
+    varying: axes that have a range, and one size of it here. Raises _Unclear."""
     old = unit.program
-    program = resize(old, {**old.sizes, **sizes})
+    program = resize(old, {**old.sizes, **sizes}, varying)
+    if varying:
+        program = replace(program, least={}, sized={})
     numbers = _Numbers(old, program, other, made=made)
     read = read_values(unit)
     of_inputs = {value: (old.tensor(name), program.tensor(name)) for name, value in unit.inputs.items()}
