@@ -23,12 +23,13 @@ import torch
 from mugraph.nested import Reached, until_called_for
 from mugraph.recording.inside.mugraph_watcher.guards import Guards
 from mugraph.recording.inside.mugraph_watcher.watch import why_not
+from mugraph.trace.picture import imported_as
 from mugraph.trace.run.around import as_recorded
 from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.entries import Entry, find_definitions
 from mugraph.trace.run.places import Places
-from mugraph.trace.session import package_of
+from mugraph.trace.syntax.package import package_of
 from mugraph.trace.syntax.source import Source
 from mugraph.tune.agreeing import agree_on
 from mugraph.tune.messages import DIFFERS, REFUSED, Agreed, Applied
@@ -116,7 +117,7 @@ def _why(applied: Applied, kernels: ModuleType, given: tuple[object, ...]) -> st
 def _imported(applied: Applied, folder: Path) -> tuple[ModuleType, dict[str, object]]:
     """The kernel module, and the names of the edited file, run under the names that the user's own have."""
     path = Path(applied.path)
-    top, name, package = package_of(path)
+    top, name, package = package_of(path, imported_as(applied.pictures or {}))
     place = folder / f"{path.stem}_{abs(hash((applied.text, applied.module_text))):x}"
     place.mkdir(exist_ok=True)
     for file, text in applied.beside.items():
@@ -125,8 +126,6 @@ def _imported(applied: Applied, folder: Path) -> tuple[ModuleType, dict[str, obj
         sys.path.insert(0, str(top))
     for picture in (applied.pictures or {}).values():
         sys.path += [one for one in picture.around.path if one not in sys.path and Path(one).is_dir()]
-        if picture.module.rpartition(".")[2] == path.stem != "__init__":  # as the program imported it
-            name, package = picture.module, picture.module.rpartition(".")[0] or None
     owner = importlib.import_module(package) if package is not None and path.stem != "__init__" else None
     kernels = _run(place / f"{applied.module}.py", applied.module_text, _beside(applied.module, package), package)
     if owner is not None:
