@@ -80,3 +80,20 @@ def test_what_is_given_in_place_of_a_tensor(mask: object, said: str):
     refusal = guards.refusal("f_fits", space, (torch.ones(4), mask), ("query", "key_mask"))
     assert refusal is not None
     assert sentence(refusal) == f"key_mask is {said}, the kernel is for a tensor"
+
+
+ONE = "def f_fits(x, y):\n    return y is x\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((torch.ones(2), torch.ones(2)), "keys is another tensor than queries"),
+        (([object()], [object()]), "keys is another object than queries"),
+        ((torch.ones(2), None), "keys is None, the kernel is for a Tensor"),
+    ],
+)
+def test_two_arguments_that_were_one(given: tuple[object, object], said: str):
+    refusal = Guards("kernels.py", ast.parse(ONE)).refusal("f_fits", {}, given, ("queries", "keys"))
+    assert refusal is not None
+    assert sentence(refusal) == said

@@ -119,7 +119,12 @@ def _of_values(refusal: Refusal) -> str | None:
         return f"{left} is something else than it was"
     if pair.range is not None:
         return f"{left} is {short(pair.actual)}, the kernel is for {pair.range}"
-    return f"{left} is {short(pair.actual)}, the kernel is for {short(pair.expected)}"
+    actual, expected = short(pair.actual), short(pair.expected)
+    match refusal.node:
+        case ast.Compare(_, [ast.Is() | ast.IsNot()], [right]) if actual == expected:
+            return f"{left} is another {'tensor' if _is_tensor(pair.actual) else 'object'} than {frame.said(right)}"
+        case _:
+            return f"{left} is {actual}, the kernel is for {expected}"
 
 
 __all__ = ["sentence"]
