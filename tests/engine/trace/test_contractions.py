@@ -1,5 +1,5 @@
-"""`opt_einsum.contract`, by which models write products of many tensors, is what it calls of PyTorch. Another package of
-its name stands for it here, which also keeps what is asked of it."""
+"""`opt_einsum.contract`, by which models write products of many tensors, is what it calls of PyTorch. A package of its
+name stands for it here, which also keeps what is asked of it."""
 
 from __future__ import annotations
 
