@@ -132,7 +132,7 @@ def _imported(applied: Applied, folder: Path) -> tuple[ModuleType, dict[str, obj
         setattr(owner, applied.module, kernels)
     try:
         with until_called_for({*(applied.pictures or {}), *(applied.recorded or {})}):
-            _run(place / path.name, applied.text, name, package)
+            _run(place / path.name, applied.text, name, package, path.parent)
     except Reached:
         pass  # what it has defined by then is what the program had
     return kernels, vars(sys.modules[name])
@@ -142,13 +142,16 @@ def _beside(module: str, package: str | None) -> str:
     return f"{package}.{module}" if package else module
 
 
-def _run(path: Path, text: str, name: str, package: str | None) -> ModuleType:
+def _run(path: Path, text: str, name: str, package: str | None, folder: Path | None = None) -> ModuleType:
+    """folder: in which the other modules are, if the text is that of a package"""
     path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     module.__package__ = package or ""
+    if folder is not None and path.stem == "__init__":
+        module.__path__ = [str(folder)]
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module

@@ -136,3 +136,29 @@ def test_the_name_that_a_run_has_imported_it_by_decides(tmp_path: Path) -> None:
     session = Request(str(path), pictures={"layer": picture})
     assert session.imported_as == "decoders.model"
     assert Request(str(path), pictures={"layer": replace(picture, of_session=True)}).imported_as is None
+
+
+OF_PACKAGE = """\
+import torch
+
+{imported}
+
+
+# mugraph: x=f32[4, 32], w=f32[32, 32]
+def layer(x, w):
+    return doubled(x @ w).relu()
+"""
+
+
+@pytest.mark.parametrize(
+    "imported", ["from .helpers import doubled", "from decoders.helpers import doubled", "from .helpers import *"]
+)
+def test_a_packages_own_file(tmp_path: Path, imported: str) -> None:
+    """It imports the package's other modules, and these import it."""
+    package = tmp_path / "decoders"
+    package.mkdir()
+    (package / "helpers.py").write_text(f"import decoders\n\nassert decoders.__path__\n{HELPERS}")
+    text = OF_PACKAGE.format(imported=imported)
+    (package / "__init__.py").write_text(text)
+    region = found(trace_file(package / "__init__.py"))["layer"]
+    assert [call.target for call in region.calls] == ["Tensor.matmul", "Tensor.add", "Tensor.relu"]
