@@ -150,7 +150,7 @@ def _free_alias(tree: ast.Module) -> str:
     used |= {node.asname or node.name for node in ast.walk(tree) if isinstance(node, ast.alias)}
     named = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
     used |= {node.name for node in ast.walk(tree) if isinstance(node, named)}
-    return unused(numbered(ALIAS), used)
+    return unused(numbered(f"_{ALIAS}" if "*" in used else ALIAS), used)
 
 
 def prepare(

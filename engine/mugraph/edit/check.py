@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 
-from mugraph.edit.names import ALIAS
+from mugraph.edit.names import IS_ALIAS
 from mugraph.edit.source.record import Record
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.edit.undo import undo
-
-_OURS = re.compile(rf"{ALIAS}(_\d+)?")
 
 
 def _tests_a_kernel(test: ast.expr, alias: str | None) -> bool:
@@ -20,7 +17,7 @@ def _tests_a_kernel(test: ast.expr, alias: str | None) -> bool:
         and isinstance(node.func, ast.Attribute)
         and node.func.attr.endswith("_fits")
         and isinstance(node.func.value, ast.Name)
-        and (node.func.value.id == alias if alias else bool(_OURS.fullmatch(node.func.value.id)))
+        and (node.func.value.id == alias if alias else bool(IS_ALIAS.fullmatch(node.func.value.id)))
         for node in ast.walk(test)
     )
 

@@ -11,7 +11,9 @@ from mugraph.ir.names import identifier
 from mugraph.plans.plan import RegionPlan
 
 ALIAS = "mugraph_kernels"
-"""What a kernel module is called inside the user's file (`mugraph_kernels_2` for a second one)."""
+"""What a kernel module is called inside the user's file (`mugraph_kernels_2` for a second one). In a file with
+`from x import *` it is `_mugraph_kernels`: the other file may have kernels too, and stars leave such names out."""
+IS_ALIAS = re.compile(rf"_?{ALIAS}(_\d+)?")
 
 
 def parameter_name(expression: str) -> str:

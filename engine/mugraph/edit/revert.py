@@ -15,6 +15,7 @@ from mugraph.edit.source.files import users_of, write_one
 from mugraph.edit.source.record import Record, read_record, text_hash
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.edit.undo import undo
+from mugraph.trace.syntax.package import top_of
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 _SEARCHED_FILES = 5_000
@@ -105,20 +106,12 @@ def _runtimes(module: Path) -> list[str]:
 def _used_elsewhere(module: Path, path: Path) -> bool:
     """Whether another Python file of the project names the module."""
     name = re.compile(rf"\b{re.escape(module.stem)}\b".encode())
-    for other in _python_files(_project(path.parent)):
+    for other in _python_files(top_of(path)):
         if other not in (module, path):
             with contextlib.suppress(OSError):
                 if name.search(other.read_bytes()):
                     return True
     return False
-
-
-def _project(folder: Path) -> Path:
-    """The folder above the outermost package that holds `folder`, or `folder` itself."""
-    top = folder
-    while (top / "__init__.py").exists() and top.parent != top:
-        top = top.parent
-    return top
 
 
 def _python_files(folder: Path) -> Iterator[Path]:

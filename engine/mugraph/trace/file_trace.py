@@ -26,7 +26,8 @@ from mugraph.trace.run.entries import Definitions, Entry, find_definitions
 from mugraph.trace.run.libraries import Libraries
 from mugraph.trace.run.loader import Workspace, WorkspaceFinder
 from mugraph.trace.run.recorder import Recorder
-from mugraph.trace.session import Session, package_of
+from mugraph.trace.session import Session
+from mugraph.trace.syntax.package import package_of
 from mugraph.trace.syntax.source import Source, read_source, text_digest
 
 _PATIENCE_S = 20.0

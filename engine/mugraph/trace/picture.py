@@ -194,6 +194,11 @@ class Picture(msgspec.Struct, frozen=True):
         return frozenset(node.dtype for node in self.nodes if isinstance(node, Tensor))
 
 
+def imported_as(pictures: Mapping[str, Picture]) -> str | None:
+    """The name under which the run has imported the file that the pictures are of."""
+    return next((one.module for one in pictures.values() if one.module and not one.of_session), None)
+
+
 def picture_from(data: bytes | Mapping[str, Any]) -> Picture:
     """Raises msgspec.MsgspecError where it is none."""
     if isinstance(data, bytes):

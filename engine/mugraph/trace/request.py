@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from mugraph.trace.picture import Picture
+from mugraph.trace.picture import Picture, imported_as
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -22,3 +22,7 @@ class Request(msgspec.Struct, frozen=True):
     all_callers: bool = False
     check: bool = False
     names: bool = False
+
+    @property
+    def imported_as(self) -> str | None:
+        return imported_as(self.pictures)

@@ -37,22 +37,11 @@ from mugraph.trace.run.recorder import Recorder
 from mugraph.trace.run.tape import Happening, Record
 from mugraph.trace.run.tape_writer import TraceTooLong
 from mugraph.trace.run.without_numbers import WithoutNumbers
+from mugraph.trace.syntax.package import package_of
 from mugraph.trace.syntax.size_ranges import largest_of
 from mugraph.trace.syntax.source import Source
 
 _log = logging.getLogger("mugraph.trace")
-
-
-def package_of(path: Path) -> tuple[Path, str, str | None]:
-    """The folder that imports start from, the module's dotted name, and its package (None at the top)."""
-    folder, names = path.parent, [path.stem]
-    while (folder / "__init__.py").exists() and folder.name.isidentifier():
-        names.insert(0, folder.name)
-        folder = folder.parent
-    if path.stem == "__init__":
-        names.pop()
-        return folder, ".".join(names), ".".join(names) or None
-    return folder, ".".join(names), ".".join(names[:-1]) or None
 
 
 def sentence(error: BaseException, source: Source) -> str:
@@ -115,15 +104,13 @@ class Session:
     def load(self) -> bool:
         remember_what_is_wanted()
         path = Path(self.source.path)
-        top, name, package = package_of(path)
+        top, name, package = package_of(path, self.request.imported_as)
         if str(top) not in sys.path:
             sys.path.insert(0, str(top))
         for picture in self.request.pictures.values():
             sys.path += [place for place in picture.around.path if place not in sys.path and Path(place).is_dir()]
             if picture.of_session:
                 name, package = "__main__", None
-            elif picture.module.rpartition(".")[2] == path.stem != "__init__":  # as the program imported it
-                name, package = picture.module, picture.module.rpartition(".")[0] or None
         sys.argv = [self.source.path]
         try:
             if package is not None and path.stem != "__init__":

@@ -23,12 +23,13 @@ import torch
 from mugraph.nested import Reached, until_called_for
 from mugraph.recording.inside.mugraph_watcher.guards import Guards
 from mugraph.recording.inside.mugraph_watcher.watch import why_not
+from mugraph.trace.picture import imported_as
 from mugraph.trace.run.around import as_recorded
 from mugraph.trace.run.build import Builder
 from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.entries import Entry, find_definitions
 from mugraph.trace.run.places import Places
-from mugraph.trace.session import package_of
+from mugraph.trace.syntax.package import package_of
 from mugraph.trace.syntax.source import Source
 from mugraph.tune.agreeing import agree_on, on_copies
 from mugraph.tune.messages import DIFFERS, REFUSED, Agreed, Applied
@@ -118,7 +119,7 @@ def _why(applied: Applied, kernels: ModuleType, given: tuple[object, ...]) -> st
 def _imported(applied: Applied, folder: Path) -> tuple[ModuleType, dict[str, object]]:
     """The kernel module, and the names of the edited file, run under the names that the user's own have."""
     path = Path(applied.path)
-    top, name, package = package_of(path)
+    top, name, package = package_of(path, imported_as(applied.pictures or {}))
     place = folder / f"{path.stem}_{abs(hash((applied.text, applied.module_text))):x}"
     place.mkdir(exist_ok=True)
     for file, text in applied.beside.items():
@@ -127,15 +128,13 @@ def _imported(applied: Applied, folder: Path) -> tuple[ModuleType, dict[str, obj
         sys.path.insert(0, str(top))
     for picture in (applied.pictures or {}).values():
         sys.path += [one for one in picture.around.path if one not in sys.path and Path(one).is_dir()]
-        if picture.module.rpartition(".")[2] == path.stem != "__init__":  # as the program imported it
-            name, package = picture.module, picture.module.rpartition(".")[0] or None
     owner = importlib.import_module(package) if package is not None and path.stem != "__init__" else None
     kernels = _run(place / f"{applied.module}.py", applied.module_text, _beside(applied.module, package), package)
     if owner is not None:
         setattr(owner, applied.module, kernels)
     try:
         with until_called_for({*(applied.pictures or {}), *(applied.recorded or {})}):
-            _run(place / path.name, applied.text, name, package)
+            _run(place / path.name, applied.text, name, package, path.parent)
     except Reached:
         pass  # what it has defined by then is what the program had
     return kernels, vars(sys.modules[name])
@@ -145,13 +144,16 @@ def _beside(module: str, package: str | None) -> str:
     return f"{package}.{module}" if package else module
 
 
-def _run(path: Path, text: str, name: str, package: str | None) -> ModuleType:
+def _run(path: Path, text: str, name: str, package: str | None, folder: Path | None = None) -> ModuleType:
+    """folder: in which the other modules are, if the text is that of a package"""
     path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     module.__package__ = package or ""
+    if folder is not None and path.stem == "__init__":
+        module.__path__ = [str(folder)]
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module

@@ -10,15 +10,13 @@ from pathlib import Path
 
 from mugraph.checking.kept import Kept, last_check
 from mugraph.edit.check import edited_spans
-from mugraph.edit.names import ALIAS
+from mugraph.edit.names import IS_ALIAS
 from mugraph.edit.revert import kernel_modules
 from mugraph.edit.source.record import Record, Replaced, text_hash
 from mugraph.edit.source.text import EditError, SourceFile
 from mugraph.protocol.values import KernelCheck, Position, Range
 
 _log = logging.getLogger("mugraph.worker")
-
-_OURS = re.compile(rf"{ALIAS}(_\d+)?")
 
 
 def check_kernels(path: Path, text: str) -> list[KernelCheck]:
@@ -75,7 +73,7 @@ def _missing(tree: ast.Module, file: SourceFile, path: Path) -> Iterator[KernelC
             continue
         for alias in node.names:
             name = alias.name.rpartition(".")[2]
-            if alias.asname is None or not _OURS.fullmatch(alias.asname) or "_mugraph" not in name:
+            if alias.asname is None or not IS_ALIAS.fullmatch(alias.asname) or "_mugraph" not in name:
                 continue
             module = path.with_name(f"{name}.py")
             if not module.exists():

@@ -73,3 +73,19 @@ def test_products_distribute_whatever_the_order() -> None:
     for p, q, r in itertools.permutations(atoms):
         results.add(algebra.mul(algebra.add(p, q), r))
     assert len(results) == 3
+
+
+@pytest.mark.parametrize("many", [3, 1200])
+def test_long_sums_are_divided(many: int) -> None:
+    """Also those whose first try for a term leads nowhere."""
+    algebra = Algebra()
+    x, y, z = (algebra.atom(name) for name in "xyz")
+    both, total = algebra.add(y, z), algebra.atom("a0")
+    for number in range(1, many):
+        total = algebra.add(total, algebra.atom(f"a{number}"))
+    whole = algebra.div(x, algebra.mul(both, total))
+    assert algebra.sub(algebra.div(x, both), whole)
+    assert algebra.sub(algebra.div(x, total), whole)
+    assert not algebra.sub(algebra.div(x, algebra.add(both, algebra.atom("a0"))), whole)
+    squares = algebra.mul(algebra.add(y, y), algebra.add(both, y))  # (2y)(2y + z)
+    assert algebra.sub(algebra.div(x, algebra.add(both, y)), algebra.div(x, squares))

@@ -10,7 +10,7 @@ A *quotient* term may have no numerator (no atoms, no F, no S); such terms occur
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from mugraph.search.algebra.normal_forms import ABSENT, NF, Members, NormalForms, Parts
 
@@ -117,22 +117,37 @@ class Algebra(NormalForms):
         return found
 
     def _divide(self, left: Counter[int], x: NF) -> list[int] | None:
-        """Terms whose products with x make up the multiset `left`; backtracking over which term of x made the least."""
-        if not left:
-            return []
+        """Terms whose products with x make up the multiset `left`; backtracking over which term of x made the least.
+
+        Without recursion: sums may have thousands of terms.
+        """
         if sum(left.values()) % sum(count for _, count in self._nfs[x]):
             return None
-        least = min(left)
-        for t, _ in self._nfs[x]:
+        found: list[int] = []
+        open_steps = [self._steps(left, x)]
+        while left:
+            step = next(open_steps[-1], None)
+            if step is not None:
+                q, left = step
+                found.append(q)
+                open_steps.append(self._steps(left, x))
+                continue
+            open_steps.pop()
+            if not open_steps:
+                return None
+            found.pop()
+        return found
+
+    def _steps(self, left: Counter[int], x: NF) -> Iterator[tuple[int, Counter[int]]]:
+        """The terms q that may have made the least term with one of x's, each with what q * x leaves."""
+        least = min(left, default=0)
+        for t, _ in self._nfs[x] if left else ():
             q = self._tquot(least, t)
             if q is None or not self._has_numerator(q):
                 continue
             product = self._scaled(q, x)
             if all(left[term] >= count for term, count in product.items()):
-                rest = self._divide(left - product, x)
-                if rest is not None:
-                    return [q, *rest]
-        return None
+                yield q, left - product
 
     def _has_numerator(self, t: int) -> bool:
         _, atoms, f, s, _ = self._terms[t]

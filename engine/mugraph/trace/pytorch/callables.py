@@ -49,7 +49,10 @@ _READS = words(
 _WRITES = words("append extend insert pop update setdefault remove clear reverse sort add popitem discard")
 _CONTAINERS = (str, bytes, tuple, list, dict, int, float, bool, set, frozenset, range, slice, OrderedDict)
 _MODULE_READS = (torch.nn.Module, torch.Size)
-_OWN = frozenset({"torch", "einops", "mugraph", "jaxtyping"})
+_OWN = frozenset({"torch", "einops", "opt_einsum", "mugraph", "jaxtyping"})
+_CONTRACT = "opt_einsum.contract.contract"
+"""Which calls of PyTorch it makes is decided by its text and by shapes alone. (An expression of that library is an
+object, and may keep results.)"""
 HOOKS = "__mugraph__"
 """The name by which instrumented code calls hooks."""
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -118,7 +121,7 @@ class Judge:
         if isinstance(owner, _MODULE_READS) and getattr(function, "__name__", "") in _READS:
             return None
         root = str(getattr(function, "__module__", None) or "").partition(".")[0]
-        if root == "einops":
+        if root == "einops" or name == _CONTRACT:
             return None
         if root == "torch" or isinstance(owner, torch.Tensor) or _is_torch_builtin(function):
             names = str(getattr(function, "__name__", "")), last_part(target_of(function))

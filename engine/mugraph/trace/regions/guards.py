@@ -19,6 +19,7 @@ import torch
 from mugraph.trace.regions.conditions import Conditions, about, constant
 from mugraph.trace.regions.paths import Paths
 from mugraph.trace.regions.user_code import is_own_of_torch
+from mugraph.trace.regions.written_out import WrittenOut
 from mugraph.trace.run.tape import Event, Loaded, ModuleCalled
 
 _USES_TRAINING = (
@@ -50,9 +51,10 @@ def conditions_of(
     here:     an expression for the device they are on
     """
     conditions: Conditions = {}
+    written = WrittenOut(names)
     for name, value in names.items():
         if not (isinstance(value, FunctionType | type | ModuleType) and paths.get(value) is not None):
-            _same(name, value, conditions, paths, consumed)
+            _same(name, value, conditions, paths, consumed, written)
             about(name, value, conditions, here, id(value) in consumed)
     kinds = {type(value): f"type({paths.expressions[id(value)]})" for value in reversed(paths.kept)}
     compared = {type(event.module) for event in events if isinstance(event, ModuleCalled)}
@@ -60,7 +62,7 @@ def conditions_of(
         if isinstance(event, ModuleCalled):
             expression = paths.get(event.module)
             if expression is not None and (event.method is not None or is_own_of_torch(type(event.module))):
-                _about_module(expression, event.module, conditions, paths, consumed, here)
+                _about_module(expression, event.module, conditions, paths, consumed, here, written)
         elif isinstance(event, Loaded) and event.name != "[]" and not _is_class_of(event, compared):
             base = paths.get(event.base)
             if base is None and isinstance(event.base, type):
@@ -69,7 +71,7 @@ def conditions_of(
                 continue
             expression = f"{base}{event.name if event.name.startswith('[') else f'.{event.name}'}"
             if not _is_code(event.value, paths):
-                _read(expression, event.value, conditions, paths, consumed, here)
+                _read(expression, event.value, conditions, paths, consumed, here, written)
             elif event.name.startswith("[") and isinstance(event.value, FunctionType):
                 _entry(expression, event.value, conditions, paths, here)
     return conditions
@@ -112,34 +114,59 @@ def _is_library_function(value: object) -> bool:
     return isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, ModuleType | type)
 
 
-def _same(expression: str, value: object, conditions: Conditions, paths: Paths, consumed: Mapping[int, str]) -> None:
+def _same(
+    expression: str,
+    value: object,
+    conditions: Conditions,
+    paths: Paths,
+    consumed: Mapping[int, str],
+    written: WrittenOut,
+) -> None:
     """What two expressions led to is read by one of them: the other must still lead to it. Items are another matter:
     `layers[1]` is the loop's `layer` in one iteration. Of them the tensors are compared."""
     known = consumed.get(id(value)) or (None if constant(value) is not None else paths.get(value))
     if known is None or known == expression:
         return
     if isinstance(value, torch.Tensor) or "[" not in expression or _alike(expression, known):
-        conditions.setdefault(f"{expression} is {known}", [])
+        _must_be(expression, known, conditions, written)
+
+
+def _must_be(expression: str, known: str, conditions: Conditions, written: WrittenOut) -> None:
+    """Two ways to an object. That `layers[0]` is `layers[i]` says nothing where `i` is 0, and is wrong in a loop's next
+    iteration. That `self.last` is `self.layers[i]` is written out: it is so in every iteration. A local may
+    be another object in each (`layer.weight is self.layers[i].weight`), which stays as it is."""
+    one, other = written.of(expression), written.of(known)
+    if one == other:
+        return
+    moves = (one != expression) != (other != known)
+    said = f"{one} is {other}" if moves and _alike(expression, known) else f"{expression} is {known}"
+    conditions.setdefault(said, [])
 
 
 def _read(
-    expression: str, value: object, conditions: Conditions, paths: Paths, consumed: Mapping[int, str], here: str
+    expression: str,
+    value: object,
+    conditions: Conditions,
+    paths: Paths,
+    consumed: Mapping[int, str],
+    here: str,
+    written: WrittenOut,
 ) -> None:
     """What was read by an expression. It must equal what another expression reads, or is compared by itself."""
-    _same(expression, value, conditions, paths, consumed)
+    _same(expression, value, conditions, paths, consumed, written)
     about(expression, value, conditions, here, id(value) in consumed)
     if not isinstance(value, torch.nn.Module) or isinstance(value, torch.nn.ModuleList | torch.nn.ModuleDict):
-        _tied(expression, value, conditions, paths)
+        _tied(expression, value, conditions, paths, written)
 
 
-def _tied(expression: str, value: object, conditions: Conditions, paths: Paths) -> None:
+def _tied(expression: str, value: object, conditions: Conditions, paths: Paths, written: WrittenOut) -> None:
     """Parts of objects that are also reached in another way: both ways must still lead to the same."""
     for names, child in _parts(expression, value):
         known = paths.get(child)
-        if isinstance(child, FunctionType | type):
+        if known is None or isinstance(child, FunctionType | type):
             continue  # code: inlined.py checks what ran of it
-        if known is not None and known not in names and constant(child) is None and _alike(expression, known):
-            conditions.setdefault(f"{names[0]} is {known}", [])
+        if written.of(known) not in map(written.of, names) and constant(child) is None and _alike(expression, known):
+            _must_be(names[0], known, conditions, written)
 
 
 def _alike(one: str, other: str) -> bool:
@@ -169,11 +196,12 @@ def _about_module(
     paths: Paths,
     consumed: Mapping[int, str],
     here: str,
+    written: WrittenOut,
 ) -> None:
     """The state of one of PyTorch's own modules: its code is not watched, so all that it may have read counts."""
     if isinstance(module, torch.nn.ModuleList | torch.nn.Sequential | torch.nn.ModuleDict):
         conditions.setdefault(f"len({expression})", [str(len(module))])
-    _tied(expression, module, conditions, paths)
+    _tied(expression, module, conditions, paths, written)
     for name, value in module.__dict__.items():
         text = constant(value)
         if text is not None and name not in _IMPLIED and name not in _OF_EVERY_MODULE:
@@ -189,4 +217,4 @@ def _about_module(
             if tensor is None:
                 conditions.setdefault(f"{expression}.{name}", ["None"])
             else:
-                _read(f"{expression}.{name}", tensor, conditions, paths, consumed, "")
+                _read(f"{expression}.{name}", tensor, conditions, paths, consumed, "", written)

@@ -14,6 +14,11 @@ from mugraph.trace.run.tape import Event, Loaded
 from mugraph.trace.syntax.nodes import number_of
 from mugraph.trace.syntax.statements import in_own_scope, loaded_names, stored_names
 
+_OF_KEYS = (
+    ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context, ast.JoinedStr,
+    ast.FormattedValue,
+)  # fmt: skip
+"""What a subscript is written with: numbers, names, arithmetic, `f"layer{i}"`."""
 _HOLDERS = (list, tuple, dict, torch.nn.ParameterList, torch.nn.ModuleList)
 
 
@@ -25,10 +30,11 @@ def paths_of(scope: Scope, unit: Unit, events: Sequence[Event]) -> Paths:
     nodes: Sequence[ast.AST] = unit.statements if unit.expression is None else [unit.expression]
     own = {number_of(node): node for root in nodes for node in in_own_scope(root) if isinstance(node, ast.expr)}
     said: list[tuple[str, object]] = []
+    taken = stored | ({"getattr"} & {*snapshot, *activation.globals})
     for event in events:
         if isinstance(event, Loaded) and event.site.activation == activation.index:
             node = own.get(event.node)
-            if node is not None and _is_path(node) and not (loaded_names([node]) & stored):
+            if node is not None and _is_path(node) and not (loaded_names([node]) & taken):
                 said.append((ast.unparse(node), event.value))
     used = loaded_names(nodes)
     ordered = sorted(snapshot.items(), key=lambda named: named[0] not in used)  # stable: arguments come first
@@ -43,13 +49,13 @@ def paths_of(scope: Scope, unit: Unit, events: Sequence[Event]) -> Paths:
 
 
 def _is_path(node: ast.expr) -> bool:
-    """A name followed by attributes and subscripts without calls."""
+    """A name followed by attributes and subscripts without calls, other than `getattr(layers, f"layer{i}")`."""
     if isinstance(node, ast.Attribute):
         return _is_path(node.value)
     if isinstance(node, ast.Subscript):
-        return _is_path(node.value) and all(
-            isinstance(part, ast.Name | ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop
-                       | ast.expr_context)
-            for part in ast.walk(node.slice)
-        )  # fmt: skip
-    return isinstance(node, ast.Name)
+        return _is_path(node.value) and all(isinstance(part, _OF_KEYS) for part in ast.walk(node.slice))
+    match node:
+        case ast.Call(ast.Name("getattr"), [owner, key], []):
+            return _is_path(owner) and all(isinstance(part, _OF_KEYS) for part in ast.walk(key))
+        case _:
+            return isinstance(node, ast.Name)

@@ -68,6 +68,8 @@ class Workspace:
         module = ModuleType(name)
         module.__file__ = source.path
         module.__package__ = package or ""
+        if Path(source.path).stem == "__init__":  # whose package's other modules it imports
+            module.__path__ = [str(Path(source.path).parent)]
         module.__dict__[HOOKS] = self.recorder
         code = self.compile(source)
         sys.modules[name] = module

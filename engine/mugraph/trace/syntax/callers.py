@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mugraph.trace.syntax.imported_files import imported_files
+from mugraph.trace.syntax.package import top_of
 from mugraph.trace.syntax.source import read_source
 
 _log = logging.getLogger("mugraph.trace")
@@ -86,7 +87,4 @@ def _project(path: Path) -> Path:
             break
         if any((folder / name).exists() for name in _ROOTS):
             return folder
-    top = path.parent
-    while (top / "__init__.py").exists() and top.parent != top:
-        top = top.parent
-    return top
+    return top_of(path)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from mugraph.ir.region import Range
 from mugraph.trace.syntax.nodes import Function, own_nodes
 from mugraph.trace.syntax.source import Source
+from mugraph.trace.syntax.tensor_arguments import is_constructor, takes_tensors
 
 _HEAD = re.compile(r"(?:async\s+)?(?:def|class)\s+\w+")
 
@@ -97,20 +98,10 @@ def is_tensor_code(function: Function) -> bool:
             base: ast.expr = node.func.value
             while isinstance(base, ast.Attribute):
                 base = base.value
-            if isinstance(base, ast.Name) and base.id in aliases and _takes_tensors(function):
+            is_torch = isinstance(base, ast.Name) and base.id in aliases and not is_constructor(node.func)
+            if is_torch and takes_tensors(function):
                 return True
     return False
-
-
-def _takes_tensors(function: Function) -> bool:
-    """Whether a function takes tensors. Functions that build inputs, and scripts, call torch as well but take none."""
-    return any(may_be_tensor(p) for p in parameters_of(function) if p.arg not in ("self", "cls"))
-
-
-def may_be_tensor(parameter: ast.arg) -> bool:
-    return parameter.annotation is None or ast.unparse(parameter.annotation) not in (
-        "int", "float", "str", "bool", "None", "Path", "torch.device", "torch.dtype"
-    )  # fmt: skip
 
 
 def name_range(source: Source, node: Function | ast.ClassDef) -> tuple[Range, str]:

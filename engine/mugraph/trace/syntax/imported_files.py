@@ -7,6 +7,8 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
+from mugraph.trace.syntax.package import top_of
+
 _log = logging.getLogger("mugraph.trace")
 
 
@@ -17,9 +19,7 @@ def imported_files(path: Path, text: str) -> Iterator[Path]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # tracing says so of the file itself
         _log.debug("what %s imports is not known: %s", path, error)
         return
-    top = path.parent
-    while (top / "__init__.py").exists() and top.parent != top:
-        top = top.parent
+    top = top_of(path)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -26,6 +26,9 @@ _OF_TENSORS = frozenset({
 })  # fmt: skip
 """Attributes and methods by which a tensor is known."""
 _MODULES = frozenset({"torch", "F", "functional"})
+_SPACES = frozenset({"torch", "nn"})
+_FILES = frozenset({"open", "os", "Path"})
+_NO_TENSORS = frozenset({"int", "float", "str", "bool", "None", "Path", "torch.device", "torch.dtype"})
 _NUMBERS = frozenset({"range", "int", "bool", "str"})
 _SIZES = frozenset({
     "view", "reshape", "expand", "repeat", "unflatten", "size", "transpose", "permute", "chunk", "split", "unsqueeze",
@@ -49,10 +52,29 @@ def _is_tensor(function: Function, argument: ast.arg, default: ast.expr | None) 
     words = set(_WORDS.findall(ast.unparse(argument.annotation))) if argument.annotation is not None else set[str]()
     if words - _UNTYPED:
         return bool(words & _TENSORS) and not words & _HOLDERS and default is None
-    if default is not None:
-        return False  # it may be left out, and nothing says that it is a tensor
+    return default is None and _may_be(function, argument)  # else it may be left out
+
+
+def takes_tensors(function: Function) -> bool:
+    """Whether an argument may be a tensor. Functions that build inputs or layers, and scripts, call torch as well."""
+    arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    return any(_may_be(function, one) for one in arguments if one.arg not in ("self", "cls"))
+
+
+def _may_be(function: Function, argument: ast.arg) -> bool:
+    if argument.annotation is not None and ast.unparse(argument.annotation) in _NO_TENSORS:
+        return False
     uses = set(_uses(function, argument.arg))
     return True in uses or False not in uses
+
+
+def is_constructor(called: ast.expr) -> bool:
+    """Whether a call makes a layer (`torch.nn.Linear`), which takes numbers."""
+    match called:
+        case ast.Attribute(_, name):
+            return _root(called) in _SPACES and name[:1].isupper() and name not in _TENSORS
+        case _:
+            return False
 
 
 def _uses(function: Function, name: str) -> Iterator[bool]:
@@ -66,6 +88,8 @@ def _uses(function: Function, name: str) -> Iterator[bool]:
             case ast.Call(called, given, keywords):
                 if _is(called, name):
                     yield False
+                elif is_constructor(called) or (_root(called) in _FILES):
+                    yield from (False for one in (*given, *(each.value for each in keywords)) if _is(one, name))
                 elif _root(called) in _MODULES or _root(called) == "self":
                     yield from (True for one in given[:1] if _is(one, name))
                 elif _takes_numbers(called):
@@ -73,10 +97,20 @@ def _uses(function: Function, name: str) -> Iterator[bool]:
                 yield from (False for one in keywords if one.arg in ("dim", "eps", "p") and _is(one.value, name))
             case ast.If(test) | ast.IfExp(test) if _is(test, name) or _is(getattr(test, "operand", None), name):
                 yield False
-            case ast.Compare(left, _, [ast.Constant(str()), *_]) if _is(left, name):
+            case ast.Compare(left, _, [other, *_]) if _is(left, name) and _is_of_words(other):
                 yield False
             case _:
                 pass
+
+
+def _is_of_words(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value):
+            return isinstance(value, str)
+        case ast.Set(parts) | ast.Tuple(parts) | ast.List(parts):
+            return bool(parts) and all(map(_is_of_words, parts))
+        case _:
+            return False
 
 
 def _takes_numbers(called: ast.expr) -> bool:

@@ -14,6 +14,8 @@ from .tensors import of_tensor
 from .values import a, compared, short
 
 LONGEST = 200
+_ADDRESS = "_address"
+"""What a guard calls of a tensor before it compares anything."""
 _OF_TENSORS = frozenset({"shape", "size", "dim", "dtype", "device", "stride", "requires_grad", "data_ptr"})
 
 
@@ -55,6 +57,12 @@ def _of_error(refusal: Refusal) -> str:
     if type(error).__name__ == "TraceError":
         return "torch.fx traces it"
     for node in reversed(list(ast.walk(refusal.node))):
+        match node:
+            case ast.Call(ast.Name(name), [given]) if name == _ADDRESS and not _is_tensor(value := frame.value(given)):
+                was = "None" if value is None else a(type(value).__qualname__)
+                return f"{frame.said(given)} is {was}, the kernel is for a tensor"
+            case _:
+                pass
         if not isinstance(node, ast.Attribute | ast.Subscript | ast.Name):
             continue
         try:
@@ -76,6 +84,10 @@ def _of_error(refusal: Refusal) -> str:
                 return f"{frame.said(node.value)} is {kind} without {node.attr}"
             return f"{said} cannot be read ({type(raised).__name__})"
     return f"{frame.said(refusal.node)} cannot be read ({type(error).__name__})"
+
+
+def _is_tensor(value: object) -> bool:
+    return hasattr(value, "data_ptr")
 
 
 def _of_values(refusal: Refusal) -> str | None:
@@ -107,7 +119,12 @@ def _of_values(refusal: Refusal) -> str | None:
         return f"{left} is something else than it was"
     if pair.range is not None:
         return f"{left} is {short(pair.actual)}, the kernel is for {pair.range}"
-    return f"{left} is {short(pair.actual)}, the kernel is for {short(pair.expected)}"
+    actual, expected = short(pair.actual), short(pair.expected)
+    match refusal.node:
+        case ast.Compare(_, [ast.Is() | ast.IsNot()], [right]) if actual == expected:
+            return f"{left} is another {'tensor' if _is_tensor(pair.actual) else 'object'} than {frame.said(right)}"
+        case _:
+            return f"{left} is {actual}, the kernel is for {expected}"
 
 
 __all__ = ["sentence"]
