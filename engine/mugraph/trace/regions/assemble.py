@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from mugraph.ir.calls import renumbered
 from mugraph.ir.region import Call, Named, Region
+from mugraph.trace.regions.as_it_was import changed_later
 from mugraph.trace.regions.bound_names import bound_names
 from mugraph.trace.regions.conditions import Conditions
 from mugraph.trace.regions.counted import without_counted
@@ -111,6 +112,8 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         return inside
     read = names_without(unit, parts, names_read(unit)) if parts else names_read(unit)
     snapshot = activation.steps[unit.first].names
+    if changed_later((snapshot.get(name) for name in read), events, scope.tape.events, start):
+        return Offence(unit.first, "reads a list or dict that the program changes later")
     devices = global_devices(scope, unit, read - snapshot.keys())
     if isinstance(devices, Offence):
         return devices

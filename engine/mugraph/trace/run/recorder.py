@@ -16,7 +16,7 @@ from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.run.autocast import noticed
 from mugraph.trace.run.devices import problem_with
 from mugraph.trace.run.frames import frame_of_caller, keywords_of
-from mugraph.trace.run.tape import Happening, Loaded, Made, ModuleCalled, Record, Step, Tape
+from mugraph.trace.run.tape import Happening, Loaded, Made, ModuleCalled, Record, Step, Tape, Was
 from mugraph.trace.run.tape_writer import TapeWriter
 from mugraph.trace.run.torch_calls import TorchCalls
 from mugraph.trace.run.values import Values
@@ -160,6 +160,7 @@ class Recorder:
             self.before(function)
             before = len(self._writer.tape.events)
             site = self._writer.site()
+            was = Was.of(getattr(function, "__self__", None))
             result = function(*args, **kwargs)
             if function is getattr and len(args) >= 2 and not isinstance(args[0], torch.Tensor):
                 self._writer.add(Loaded(site, node, args[0], str(args[1]), result))
@@ -169,7 +170,7 @@ class Recorder:
                 self._writer.add(ModuleCalled(site, module, function.__name__))
             verdict = self.judge.call(function, recorded)
             if verdict is not None:
-                self._writer.add(Happening(site, verdict.name, verdict.problem, verdict.mutates))
+                self._writer.add(Happening(site, verdict.name, verdict.problem, verdict.mutates, before=was))
             self._about_devices(function, args, result)
             return result
 
@@ -240,7 +241,8 @@ class Recorder:
         if self._writer.watching and not isinstance(base, torch.Tensor):
             plain = type(base) in (list, dict)
             problem = None if plain else "stores to an attribute or item"
-            self._writer.add(Happening(self._writer.site(), "statement", problem, id(base) if plain else None))
+            mutates = id(base) if plain else None
+            self._writer.add(Happening(self._writer.site(), "statement", problem, mutates, before=Was.of(base)))
         typed = cast("MutableMapping[object, object]", base)
         if not self._writer.watching:
             typed[index] = value

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 import torch
 
 from mugraph.ir.region import Argument
 from mugraph.trace.syntax.nodes import Numbering
 from mugraph.trace.syntax.source import Source
+
+_COPIED = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +71,30 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class Was:
+    """A list or dict as it was at one moment. items: a copy, unless there are many"""
+
+    length: int
+    items: list[object] | dict[object, object] | None
+
+    @staticmethod
+    def of(value: object) -> Was | None:
+        if type(value) is list:
+            items = cast("list[object]", value)
+            return Was(len(items), list(items) if len(items) <= _COPIED else None)
+        if type(value) is dict:
+            pairs = cast("dict[object, object]", value)
+            return Was(len(pairs), dict(pairs) if len(pairs) <= _COPIED else None)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class Happening:
     """Something other than a PyTorch call that decides whether a region may hold this place.
 
     kind: "call" (of anything), "statement"; problem: None if harmless; name: what, for counting
     mutates: the id of a list or dict written to, harmless if the same region made it
+    before: what it was
     to_replace: the problem is only that the statement cannot be replaced; a function that has it may be called
     """
 
@@ -81,6 +103,7 @@ class Happening:
     problem: str | None
     mutates: int | None = None
     to_replace: bool = False
+    before: Was | None = None
 
 
 @dataclass(frozen=True, slots=True)
