@@ -230,7 +230,7 @@ POINTWISE: dict[str, Callable[[Rng], Drawn]] = {
     "ones": made("size"), "full": made("size", 1.5), "zeros_like": made("like"), "ones_like": made("like"),
     "full_like": made("like", -2.0), "new_zeros": made("new"), "new_ones": made("new"), "new_full": made("new", 3.0),
     "rpow": raised,
-    **dict.fromkeys(["remainder", "fmod", "mod", "imod"], by_power_of_two),
+    **dict.fromkeys(["remainder", "fmod", "mod"], by_power_of_two),
     "tril": triangular, "triu": triangular,
 }  # fmt: skip
 

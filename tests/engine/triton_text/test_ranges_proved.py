@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mugraph.triton_text.ranges.formulas import Formula, at_most, every, less, same, some
 from mugraph.triton_text.ranges.poly import Poly, atom, number
@@ -87,6 +87,7 @@ def _formula(one: tuple[str, int, str]) -> Formula:
     return less(left, atom(b)) if by % 2 else some((less(left, atom(b)), same(left, atom(b))))
 
 
+@settings(deadline=None)  # z3 is asked
 @given(st.lists(st.tuples(st.lists(LESS, max_size=4), LESS), min_size=2, max_size=5))
 def test_whatever_was_asked_before_the_answer_is_the_same(
     asked: list[tuple[list[tuple[str, int, str]], tuple[str, int, str]]],

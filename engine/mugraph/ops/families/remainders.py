@@ -31,8 +31,5 @@ def _left(whole: Kind) -> Rule:
     return rule
 
 
-lowers(
-    "torch.remainder", "Tensor.remainder", "Tensor.remainder_", "Tensor.__mod__", "Tensor.__imod__",
-    parameters="input other",
-)(_left(Kind.FLOOR))  # fmt: skip
-lowers("torch.fmod", "Tensor.fmod", "Tensor.fmod_", parameters="input other")(_left(Kind.TRUNC))
+lowers("torch.remainder", "Tensor.remainder", "Tensor.__mod__", parameters="input other")(_left(Kind.FLOOR))
+lowers("torch.fmod", "Tensor.fmod", parameters="input other")(_left(Kind.TRUNC))
