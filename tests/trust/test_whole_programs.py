@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.trust.whole_programs.files import HEAD, drawn
+from tests.trust.whole_programs.files import drawn
+from tests.trust.whole_programs.head import HEAD
 from tests.trust.whole_programs.way import outcome
 
 FEW = range(3)

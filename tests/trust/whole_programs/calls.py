@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from tests.changes.described import Raised, described
-from tests.trust.whole_programs.files import DTYPES
+from tests.trust.whole_programs.specs import DTYPES, converted
 
 ARGUMENT = re.compile(r"(\w+)=(\w+)\[([^\]]*)\]")
 Inputs = dict[str, Any]
@@ -45,7 +45,8 @@ def entries(path: Path) -> list[Entry]:
 @dataclass
 class Call:
     """One of them. inputs: for the entry, anew each time. around: what is on while it runs. train: the module's mode.
-    gradients: whether the results are differentiated. again: calls before the one that is looked at"""
+    gradients: whether the results are differentiated. again: calls before the one that is looked at.
+    before: of other inputs, one that comes first of all"""
 
     name: str
     inputs: Callable[[], Inputs]
@@ -53,6 +54,7 @@ class Call:
     train: bool = False
     gradients: bool = False
     again: int = 0
+    before: Callable[[], Inputs] | None = None
 
 
 def calls(entry: Entry, module: ModuleType, noise: int = 0) -> Iterator[Call]:
@@ -65,6 +67,11 @@ def calls(entry: Entry, module: ModuleType, noise: int = 0) -> Iterator[Call]:
 
     yield Call("declared", plain)
     yield Call("third call", lambda: plain(1), again=2)
+    yield Call(
+        "after another type",
+        plain,
+        before=lambda: {name: _cast(one, torch.float64) for name, one in plain().items()},
+    )
     yield Call("without a context", plain, contextlib.nullcontext)
     yield Call("inference mode", plain, torch.inference_mode)
     yield Call("training", plain, train=True)
@@ -81,7 +88,7 @@ def calls(entry: Entry, module: ModuleType, noise: int = 0) -> Iterator[Call]:
     yield Call("narrow", lambda: {name: one[..., :-1] for name, one in plain().items()})
     yield Call("a number", lambda: dict.fromkeys(spec, 1.5))
     for name, value in flags.items():
-        for other in (not value,) if isinstance(value, bool) else (None, torch.full((8,), 0.5)):
+        for other in _others(module, value):
             yield Call(
                 f"{name}={'tensor' if isinstance(other, torch.Tensor) else other}",
                 lambda n=name, o=other: {**plain(), n: o},
@@ -100,8 +107,12 @@ def seen(module: ModuleType, entry: Entry, call: Call, launches: Callable[[], in
     model = _made(module, entry)
     if call.train and isinstance(model, nn.Module):
         model.train()
-    before = 0
+    start = before = launches()
     inputs: Inputs = {}
+    _as_imported(module)
+    if call.before is not None:
+        with contextlib.suppress(Exception), call.around():
+            model(**call.before())
     try:
         for _ in range(call.again):
             with call.around():
@@ -119,7 +130,7 @@ def seen(module: ModuleType, entry: Entry, call: Call, launches: Callable[[], in
             _differentiate(result)
     except Exception as error:
         result = Raised(type(error).__qualname__)
-    ran = launches() - before
+    after = launches()
     state: list[Any] = []
     if isinstance(model, nn.Module):
         state = [
@@ -128,8 +139,10 @@ def seen(module: ModuleType, entry: Entry, call: Call, launches: Callable[[], in
             ("last", getattr(model, "last", None)),
             ("seen", getattr(model, "seen", None)),
             ("count", getattr(model, "count", None)),
+            ("cached", vars(model).get("cached")),
         ]
-    inputs_and_state = _tensors([list(inputs.values()), [value for _, value in state]])
+    named = [getattr(module, "LATEST", None), list(getattr(module, "CACHE", {}).values())]
+    inputs_and_state = _tensors([named, list(inputs.values()), [value for _, value in state]])
     every = [*inputs_and_state, *_tensors(result)]
     return {
         "result": described(_plain(result), every),
@@ -140,9 +153,19 @@ def seen(module: ModuleType, entry: Entry, call: Call, launches: Callable[[], in
         "gradients": described([one.grad for one in inputs_and_state if _is_leaf(one) and one.grad is not None]),
         "graph": [(_is_leaf(one), one.requires_grad, one.is_inference()) for one in _tensors(result)],
         "state": described({name: _plain(one) for name, one in state}, every),
-        "globals": repr((getattr(module, "NOTES", None), getattr(module, "COUNT", None))),
-        "launches": ran,
+        "globals": repr([getattr(module, name, None) for name in ("NOTES", "COUNT", "SCALE", "FLAGS")]),
+        "names": described(named, every),
+        "launches": after - before,
+        "launches in all": after - start,
     }
+
+
+def _as_imported(module: ModuleType) -> None:
+    """What a call leaves behind is no input of the next one, so that each can be made again."""
+    if hasattr(module, "CACHE"):
+        module.CACHE.clear()
+        module.FLAGS.update(deep=False)
+        module.COUNT, module.LATEST, module.SCALE = 0, None, 0.5
 
 
 def _is_leaf(tensor: torch.Tensor) -> bool | None:
@@ -201,7 +224,7 @@ def _drawn(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], shift: int = 0,
         if noise and kind.is_floating_point:
             own = torch.Generator().manual_seed(noise)
             numbers = numbers * (1 + torch.finfo(kind).eps * torch.randn(shape, generator=own))
-        made[name] = numbers > 0 if kind is torch.bool else numbers.to(kind)
+        made[name] = converted(numbers, kind)
     return made
 
 
@@ -209,8 +232,18 @@ def _with_rows(
     spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], rows: int
 ) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
     return {
-        name: (kind, shape if name == "w" else (*shape[:-2], rows, shape[-1])) for name, (kind, shape) in spec.items()
+        name: (kind, shape if name == "w" or len(shape) < 2 else (*shape[:-2], rows, shape[-1]))
+        for name, (kind, shape) in spec.items()
     }
+
+
+def _others(module: ModuleType, value: Any) -> tuple[Any, ...]:
+    """Values in place of a default."""
+    if isinstance(value, bool):
+        return (not value,)
+    if type(value).__name__ == "Config":
+        return None, module.Config(scale=2.0, deep=not value.deep, width=4)
+    return None, torch.full((8,), 0.5)
 
 
 def _flags(target: Any) -> dict[str, Any]:
@@ -241,7 +274,7 @@ def _differentiate(result: Any) -> None:
 
 
 def _turned(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.mT.contiguous().mT
+    return tensor.mT.contiguous().mT if tensor.dim() > 1 else torch.stack([tensor, tensor], -1)[..., 0]
 
 
 def _cast(tensor: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
