@@ -17,10 +17,11 @@ import torch
 from torch import nn
 
 from tests.changes.described import Raised, described
-from tests.trust.whole_programs.specs import DTYPES, converted
+from tests.trust.whole_programs import given
+from tests.trust.whole_programs.given import Inputs
+from tests.trust.whole_programs.specs import DTYPES
 
 ARGUMENT = re.compile(r"(\w+)=(\w+)\[([^\]]*)\]")
-Inputs = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -63,26 +64,26 @@ def calls(entry: Entry, module: ModuleType, noise: int = 0) -> Iterator[Call]:
     flags = _flags(getattr(module, entry.name))
 
     def plain(shift: int = 0) -> Inputs:
-        return _drawn(spec, shift, noise)
+        return given.drawn(spec, shift, noise)
 
     yield Call("declared", plain)
     yield Call("third call", lambda: plain(1), again=2)
     yield Call(
         "after another type",
         plain,
-        before=lambda: {name: _cast(one, torch.float64) for name, one in plain().items()},
+        before=lambda: {name: given.cast(one, torch.float64) for name, one in plain().items()},
     )
     yield Call("without a context", plain, contextlib.nullcontext)
     yield Call("inference mode", plain, torch.inference_mode)
     yield Call("training", plain, train=True)
-    yield Call("gradients", lambda: _differentiable(plain()), contextlib.nullcontext, gradients=True)
+    yield Call("gradients", lambda: given.differentiable(plain()), contextlib.nullcontext, gradients=True)
     yield Call("autocast", plain, _autocast)
-    yield Call("not contiguous", lambda: {name: _turned(one) for name, one in plain().items()})
+    yield Call("not contiguous", lambda: {name: given.turned(one) for name, one in plain().items()})
     yield Call("expanded", lambda: {name: one[:1].expand(one.shape) for name, one in plain().items()})
-    yield Call("gradients not wanted", lambda: {name: _wanting(one) for name, one in plain().items()})
-    yield Call("other rows", lambda: _drawn(_with_rows(spec, 5), noise=noise))
-    yield Call("other type", lambda: {name: _cast(one, torch.float64) for name, one in plain().items()})
-    yield Call("another type", lambda: {name: _cast(one, torch.float16) for name, one in plain().items()})
+    yield Call("gradients not wanted", lambda: {name: given.wanting(one) for name, one in plain().items()})
+    yield Call("other rows", lambda: given.drawn(given.with_rows(spec, 5), noise=noise))
+    yield Call("other type", lambda: {name: given.cast(one, torch.float64) for name, one in plain().items()})
+    yield Call("another type", lambda: {name: given.cast(one, torch.float16) for name, one in plain().items()})
     yield Call("a dimension more", lambda: {name: one[None] for name, one in plain().items()})
     yield Call("a dimension less", lambda: {name: one[0] for name, one in plain().items()})
     yield Call("narrow", lambda: {name: one[..., :-1] for name, one in plain().items()})
@@ -94,9 +95,9 @@ def calls(entry: Entry, module: ModuleType, noise: int = 0) -> Iterator[Call]:
                 lambda n=name, o=other: {**plain(), n: o},
             )
     if len(spec) > 1:
-        yield Call("one tensor twice", lambda: _one_tensor(plain()))
-        yield Call("views that overlap", lambda: _overlapping(spec, plain()))
-        yield Call("views of one tensor", lambda: _of_one_tensor(spec, plain()))
+        yield Call("one tensor twice", lambda: given.one_tensor(plain()))
+        yield Call("views that overlap", lambda: given.overlapping(spec, plain()))
+        yield Call("views of one tensor", lambda: given.of_one_tensor(spec, plain()))
     if isinstance(getattr(module, entry.name), type):
         yield Call("its own state", lambda: {**plain(), "<state>": True})
 
@@ -180,7 +181,7 @@ def _overlaps(tensor: torch.Tensor, others: list[torch.Tensor]) -> list[tuple[in
     """The others of the same memory, and how far from them it begins."""
     owner = tensor.untyped_storage()._cdata
     return [
-        (n, one.storage_offset() - tensor.storage_offset())
+        (n, int(one.storage_offset()) - int(tensor.storage_offset()))
         for n, one in enumerate(others)
         if one.untyped_storage()._cdata == owner
     ]
@@ -216,27 +217,6 @@ def _made(module: ModuleType, entry: Entry) -> Any:
     return model
 
 
-def _drawn(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], shift: int = 0, noise: int = 0) -> Inputs:
-    generator = torch.Generator().manual_seed(5 + shift)
-    made: Inputs = {}
-    for name, (kind, shape) in spec.items():
-        numbers = torch.randn(shape, generator=generator) * (0.3 if name == "w" else 1.0)
-        if noise and kind.is_floating_point:
-            own = torch.Generator().manual_seed(noise)
-            numbers = numbers * (1 + torch.finfo(kind).eps * torch.randn(shape, generator=own))
-        made[name] = converted(numbers, kind)
-    return made
-
-
-def _with_rows(
-    spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], rows: int
-) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
-    return {
-        name: (kind, shape if name == "w" or len(shape) < 2 else (*shape[:-2], rows, shape[-1]))
-        for name, (kind, shape) in spec.items()
-    }
-
-
 def _others(module: ModuleType, value: Any) -> tuple[Any, ...]:
     """Values in place of a default."""
     if isinstance(value, bool):
@@ -258,48 +238,7 @@ def _autocast() -> contextlib.AbstractContextManager[Any]:
     return stack
 
 
-def _differentiable(inputs: Inputs) -> Inputs:
-    leaves = {name: one.requires_grad_() if one.is_floating_point() else one for name, one in inputs.items()}
-    return {name: one * 1 if one.is_floating_point() else one for name, one in leaves.items()}
-
-
-def _wanting(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.requires_grad_() if tensor.is_floating_point() else tensor
-
-
 def _differentiate(result: Any) -> None:
     total = sum(one.double().square().sum() for one in _tensors(result) if one.requires_grad)
     if isinstance(total, torch.Tensor):
         total.backward()
-
-
-def _turned(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.mT.contiguous().mT if tensor.dim() > 1 else torch.stack([tensor, tensor], -1)[..., 0]
-
-
-def _cast(tensor: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
-    return tensor.to(kind) if tensor.is_floating_point() else tensor
-
-
-def _one_tensor(inputs: Inputs) -> Inputs:
-    first = next(iter(inputs.values()))
-    return {
-        name: first if one.shape == first.shape and one.dtype == first.dtype else one for name, one in inputs.items()
-    }
-
-
-def _overlapping(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], made: Inputs) -> Inputs:
-    """The second begins a row after the first, in the same memory."""
-    (one, (kind, shape)), (other, _) = list(spec.items())[:2]
-    if spec[other] == (kind, shape):
-        base = torch.cat([made[one], made[other][:1]])
-        made[one], made[other] = base[:-1], base[1:]
-    return made
-
-
-def _of_one_tensor(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], made: Inputs) -> Inputs:
-    """Beside each other in the same memory."""
-    one, other = list(spec)[:2]
-    if spec[one] == spec[other]:
-        made[one], made[other] = torch.stack([made[one], made[other]]).unbind(0)
-    return made
