@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -166,7 +166,7 @@ def _as_imported(module: ModuleType) -> None:
     if hasattr(module, "CACHE"):
         module.CACHE.clear()
         module.FLAGS.update(deep=False)
-        module.COUNT, module.LATEST, module.SCALE = 0, None, 0.5
+        vars(module).update(COUNT=0, LATEST=None, SCALE=0.5)
 
 
 def _is_leaf(tensor: torch.Tensor) -> bool | None:
@@ -190,7 +190,7 @@ def _overlaps(tensor: torch.Tensor, others: list[torch.Tensor]) -> list[tuple[in
 def _plain(value: Any) -> Any:
     """With named tuples and dataclasses as dicts; sizes as tuples."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return value._asdict()
+        return cast("Any", value)._asdict()
     return vars(value) if hasattr(value, "more") and not isinstance(value, tuple) else value
 
 
