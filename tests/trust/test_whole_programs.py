@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.trust.whole_programs.files import HEAD, drawn
+from tests.trust.whole_programs.files import drawn
+from tests.trust.whole_programs.head import HEAD
 from tests.trust.whole_programs.way import outcome
 
 FEW = range(3)
@@ -46,9 +47,10 @@ def test_names_of_all_letters(tmp_path: Path, forks: None) -> None:
 
 def test_files_are_of_many_kinds() -> None:
     """The same seed gives the same file, and statements of all kinds are drawn."""
-    texts = [drawn(seed) for seed in range(30)]
+    texts = [drawn(seed) for seed in range(60)]
     assert texts[3] == drawn(3)
     kinds = {type(node) for text in texts for node in ast.walk(ast.parse(text.removeprefix(HEAD)))}
     wanted = (ast.For, ast.While, ast.With, ast.Try, ast.Match, ast.Lambda, ast.NamedExpr, ast.AugAssign, ast.IfExp,
-              ast.ListComp, ast.Starred, ast.FunctionDef, ast.ClassDef, ast.Assert, ast.Delete)  # fmt: skip
+              ast.ListComp, ast.Starred, ast.FunctionDef, ast.ClassDef, ast.Assert, ast.Delete,
+              ast.Global, ast.Yield)  # fmt: skip
     assert kinds.issuperset(wanted), [kind.__name__ for kind in wanted if kind not in kinds]

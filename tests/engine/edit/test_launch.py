@@ -243,3 +243,16 @@ def test_launching_functions_see_the_rest_of_torch_as_it_is(runtime, monkeypatch
     assert runtime._torch.float16 is torch.float16
     monkeypatch.setattr(torch, "mm", "another")
     assert runtime._torch.mm == "another"
+
+
+@pytest.mark.parametrize("lies", [((4, 8), (8, 1)), ((8, 4), (1, 8)), ((2, 16), (16, 1))])
+def test_a_result_is_no_view_and_can_be_written_to_with_gradients(runtime: Any, lies: Any) -> None:
+    weight = torch.ones(lies[0][-1], requires_grad=True)
+    with torch.no_grad():
+        result = runtime._seen_so(torch.ones(32), lies)
+    assert (tuple(result.shape), result.stride()) == lies
+    assert result._base is None
+    result[...] *= weight
+    result.sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.tolist() == [float(lies[0][0])] * lies[0][-1]

@@ -268,3 +268,16 @@ def test_numbers_that_change_no_size_are_no_reason(trace: Callable[..., Trace]) 
         """
     )
     assert [region.status for region in found.regions] == [None, None]
+
+
+@pytest.mark.parametrize("number", ["y.max().item()", "float(y.sum())", "(y.mean() * 2).item()"])
+def test_a_number_of_data_beside_a_size_of_data_is_no_power_of_sizes(number: str, trace: Callable[..., Trace]) -> None:
+    found = trace(f"""
+# mugraph: x=f32[3, 4, 8]
+def f(x):
+    v = torch.tanh(x) * 2
+    y = v[v > 0]
+    return y.exp() * {number}
+""")
+    assert found.errors == ()
+    assert any(region.function == "f" for region in found.regions)

@@ -121,3 +121,52 @@ def test_the_wrapper_of_a_decorator_is_not_edited(regions: Regions) -> None:
         """)
     )
     assert (region.function, region.text) in {("f", "x @ w"), ("g", "f(x, w)")}
+
+
+def test_a_name_of_the_module_or_of_a_function_around_is_still_bound(regions: Regions) -> None:
+    found = regions("""
+        LATEST = None
+
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def of_module(x, w):
+            global LATEST
+            a = torch.tanh(x @ w)
+            LATEST = torch.tanh(a)
+            return a.softmax(-1)
+
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def of_function(x, w):
+            kept = x
+
+            def keep(t):
+                nonlocal kept
+                kept = t @ w
+                return torch.tanh(t) + 1
+
+            return keep(x) * kept
+
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def called(x, w):
+            y = torch.tanh(x @ w)
+            z = of_module(y, w)
+            return z * 2
+        """)
+    assert found
+    for region in found:
+        assert not any(line.strip().startswith(("LATEST = ", "kept = ")) for line in region.text.splitlines()), region
+        assert "of_module(" not in region.text
+        assert "keep(" not in region.text
+
+
+def test_a_name_that_a_function_reads_after_the_return_is_still_bound(regions: Regions) -> None:
+    found = regions("""
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def f(x, w):
+            act = lambda t: torch.tanh(t) + w.mean()
+            w = act(w)
+            out = x @ w
+            return torch.tanh(out)
+        """)
+    assert found
+    for region in found:
+        assert not ("w" in outs(region) and "return" in outs(region)), region

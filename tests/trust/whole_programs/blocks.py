@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from torch import nn
 
-from tests.trust.whole_programs import statements
+from tests.trust.whole_programs import flow, integers, state, statements
 from tests.trust.whole_programs.body import Body, Statement
 from tests.trust.whole_programs.expressions import expression
 
@@ -16,9 +18,19 @@ SIMPLE: tuple[tuple[Statement, int], ...] = (
     (statements.slice_write, 1),
     (statements.unpacking, 2),
     (statements.container, 3),
-    (statements.aside, 2),
-    (statements.walrus, 1),
+    (statements.aside, 4),
+    (statements.walrus, 2),
+    (integers.indices, 3),
+    (integers.read, 6),
+    (integers.written, 2),
+    (state.of_names, 4),
+    (state.of_module, 8),
+    (flow.called, 8),
 )
+
+
+_WITHOUT = re.compile(r"(?<!is )(?<!is not )(?<!\[)(?<!\[:, )\bNone\b")
+"""Of an expression that there is none of; indices and comparisons apart."""
 
 
 def draw(body: Body) -> None:
@@ -28,11 +40,7 @@ def draw(body: Body) -> None:
     for _ in range(4):
         (kind,) = body.rng.choices([one for one, _ in kinds], [weight for _, weight in kinds])
         lines = kind(body)
-        if (
-            lines is not None
-            and "None" not in "".join(lines).replace("is None", "").replace("is not None", "")
-            and body.attempt(lines)
-        ):
+        if lines is not None and not _WITHOUT.search("\n".join(lines)) and body.attempt(lines):
             return
 
 

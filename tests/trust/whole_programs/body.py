@@ -37,7 +37,7 @@ class Body:
 
     def fresh(self) -> str:
         """A name for a result: a new one, or at times one that is bound already."""
-        bound = [name for name in self.names if name != "self"]
+        bound = [name for name in self.names if name != "self" and not name.startswith("left")]  # of `while left > 0`
         if bound and self.rng.random() < 0.3:
             return self.rng.choice(bound)
         word = self.rng.choice(WORDS)
@@ -78,6 +78,16 @@ class Body:
         if not found:
             return None
         return found[max(self.rng.randrange(len(found)), self.rng.randrange(len(found)))]
+
+    def integers(self) -> list[str]:
+        return [name for name in self.names if self._of(name, torch.int64)]
+
+    def masks(self) -> list[str]:
+        return [name for name in self.names if self._of(name, torch.bool)]
+
+    def _of(self, name: str, kind: torch.dtype) -> bool:
+        value = self.namespace.get(name)
+        return isinstance(value, torch.Tensor) and value.dtype == kind
 
     @staticmethod
     def _is(value: Any, keep: Callable[[torch.Tensor], bool]) -> bool:

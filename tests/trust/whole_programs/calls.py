@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
 
 from tests.changes.described import Raised, described
-from tests.trust.whole_programs.files import DTYPES
+from tests.trust.whole_programs import given
+from tests.trust.whole_programs.given import Inputs
+from tests.trust.whole_programs.specs import DTYPES
 
 ARGUMENT = re.compile(r"(\w+)=(\w+)\[([^\]]*)\]")
-Inputs = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ def entries(path: Path) -> list[Entry]:
 @dataclass
 class Call:
     """One of them. inputs: for the entry, anew each time. around: what is on while it runs. train: the module's mode.
-    gradients: whether the results are differentiated. again: calls before the one that is looked at"""
+    gradients: whether the results are differentiated. again: calls before the one that is looked at.
+    before: of other inputs, one that comes first of all"""
 
     name: str
     inputs: Callable[[], Inputs]
@@ -53,6 +55,7 @@ class Call:
     train: bool = False
     gradients: bool = False
     again: int = 0
+    before: Callable[[], Inputs] | None = None
 
 
 def calls(entry: Entry, module: ModuleType, noise: int = 0) -> Iterator[Call]:
@@ -61,35 +64,40 @@ def calls(entry: Entry, module: ModuleType, noise: int = 0) -> Iterator[Call]:
     flags = _flags(getattr(module, entry.name))
 
     def plain(shift: int = 0) -> Inputs:
-        return _drawn(spec, shift, noise)
+        return given.drawn(spec, shift, noise)
 
     yield Call("declared", plain)
     yield Call("third call", lambda: plain(1), again=2)
+    yield Call(
+        "after another type",
+        plain,
+        before=lambda: {name: given.cast(one, torch.float64) for name, one in plain().items()},
+    )
     yield Call("without a context", plain, contextlib.nullcontext)
     yield Call("inference mode", plain, torch.inference_mode)
     yield Call("training", plain, train=True)
-    yield Call("gradients", lambda: _differentiable(plain()), contextlib.nullcontext, gradients=True)
+    yield Call("gradients", lambda: given.differentiable(plain()), contextlib.nullcontext, gradients=True)
     yield Call("autocast", plain, _autocast)
-    yield Call("not contiguous", lambda: {name: _turned(one) for name, one in plain().items()})
+    yield Call("not contiguous", lambda: {name: given.turned(one) for name, one in plain().items()})
     yield Call("expanded", lambda: {name: one[:1].expand(one.shape) for name, one in plain().items()})
-    yield Call("gradients not wanted", lambda: {name: _wanting(one) for name, one in plain().items()})
-    yield Call("other rows", lambda: _drawn(_with_rows(spec, 5), noise=noise))
-    yield Call("other type", lambda: {name: _cast(one, torch.float64) for name, one in plain().items()})
-    yield Call("another type", lambda: {name: _cast(one, torch.float16) for name, one in plain().items()})
+    yield Call("gradients not wanted", lambda: {name: given.wanting(one) for name, one in plain().items()})
+    yield Call("other rows", lambda: given.drawn(given.with_rows(spec, 5), noise=noise))
+    yield Call("other type", lambda: {name: given.cast(one, torch.float64) for name, one in plain().items()})
+    yield Call("another type", lambda: {name: given.cast(one, torch.float16) for name, one in plain().items()})
     yield Call("a dimension more", lambda: {name: one[None] for name, one in plain().items()})
     yield Call("a dimension less", lambda: {name: one[0] for name, one in plain().items()})
     yield Call("narrow", lambda: {name: one[..., :-1] for name, one in plain().items()})
     yield Call("a number", lambda: dict.fromkeys(spec, 1.5))
     for name, value in flags.items():
-        for other in (not value,) if isinstance(value, bool) else (None, torch.full((8,), 0.5)):
+        for other in _others(module, value):
             yield Call(
                 f"{name}={'tensor' if isinstance(other, torch.Tensor) else other}",
                 lambda n=name, o=other: {**plain(), n: o},
             )
     if len(spec) > 1:
-        yield Call("one tensor twice", lambda: _one_tensor(plain()))
-        yield Call("views that overlap", lambda: _overlapping(spec, plain()))
-        yield Call("views of one tensor", lambda: _of_one_tensor(spec, plain()))
+        yield Call("one tensor twice", lambda: given.one_tensor(plain()))
+        yield Call("views that overlap", lambda: given.overlapping(spec, plain()))
+        yield Call("views of one tensor", lambda: given.of_one_tensor(spec, plain()))
     if isinstance(getattr(module, entry.name), type):
         yield Call("its own state", lambda: {**plain(), "<state>": True})
 
@@ -100,8 +108,12 @@ def seen(module: ModuleType, entry: Entry, call: Call, launches: Callable[[], in
     model = _made(module, entry)
     if call.train and isinstance(model, nn.Module):
         model.train()
-    before = 0
+    start = before = launches()
     inputs: Inputs = {}
+    _as_imported(module)
+    if call.before is not None:
+        with contextlib.suppress(Exception), call.around():
+            model(**call.before())
     try:
         for _ in range(call.again):
             with call.around():
@@ -119,7 +131,7 @@ def seen(module: ModuleType, entry: Entry, call: Call, launches: Callable[[], in
             _differentiate(result)
     except Exception as error:
         result = Raised(type(error).__qualname__)
-    ran = launches() - before
+    after = launches()
     state: list[Any] = []
     if isinstance(model, nn.Module):
         state = [
@@ -128,8 +140,10 @@ def seen(module: ModuleType, entry: Entry, call: Call, launches: Callable[[], in
             ("last", getattr(model, "last", None)),
             ("seen", getattr(model, "seen", None)),
             ("count", getattr(model, "count", None)),
+            ("cached", vars(model).get("cached")),
         ]
-    inputs_and_state = _tensors([list(inputs.values()), [value for _, value in state]])
+    named = [getattr(module, "LATEST", None), list(getattr(module, "CACHE", {}).values())]
+    inputs_and_state = _tensors([named, list(inputs.values()), [value for _, value in state]])
     every = [*inputs_and_state, *_tensors(result)]
     return {
         "result": described(_plain(result), every),
@@ -140,9 +154,19 @@ def seen(module: ModuleType, entry: Entry, call: Call, launches: Callable[[], in
         "gradients": described([one.grad for one in inputs_and_state if _is_leaf(one) and one.grad is not None]),
         "graph": [(_is_leaf(one), one.requires_grad, one.is_inference()) for one in _tensors(result)],
         "state": described({name: _plain(one) for name, one in state}, every),
-        "globals": repr((getattr(module, "NOTES", None), getattr(module, "COUNT", None))),
-        "launches": ran,
+        "globals": repr([getattr(module, name, None) for name in ("NOTES", "COUNT", "SCALE", "FLAGS")]),
+        "names": described(named, every),
+        "launches": after - before,
+        "launches in all": after - start,
     }
+
+
+def _as_imported(module: ModuleType) -> None:
+    """What a call leaves behind is no input of the next one, so that each can be made again."""
+    if hasattr(module, "CACHE"):
+        module.CACHE.clear()
+        module.FLAGS.update(deep=False)
+        vars(module).update(COUNT=0, LATEST=None, SCALE=0.5)
 
 
 def _is_leaf(tensor: torch.Tensor) -> bool | None:
@@ -157,7 +181,7 @@ def _overlaps(tensor: torch.Tensor, others: list[torch.Tensor]) -> list[tuple[in
     """The others of the same memory, and how far from them it begins."""
     owner = tensor.untyped_storage()._cdata
     return [
-        (n, one.storage_offset() - tensor.storage_offset())
+        (n, int(one.storage_offset()) - int(tensor.storage_offset()))
         for n, one in enumerate(others)
         if one.untyped_storage()._cdata == owner
     ]
@@ -166,7 +190,7 @@ def _overlaps(tensor: torch.Tensor, others: list[torch.Tensor]) -> list[tuple[in
 def _plain(value: Any) -> Any:
     """With named tuples and dataclasses as dicts; sizes as tuples."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return value._asdict()
+        return cast("Any", value)._asdict()
     return vars(value) if hasattr(value, "more") and not isinstance(value, tuple) else value
 
 
@@ -193,24 +217,13 @@ def _made(module: ModuleType, entry: Entry) -> Any:
     return model
 
 
-def _drawn(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], shift: int = 0, noise: int = 0) -> Inputs:
-    generator = torch.Generator().manual_seed(5 + shift)
-    made: Inputs = {}
-    for name, (kind, shape) in spec.items():
-        numbers = torch.randn(shape, generator=generator) * (0.3 if name == "w" else 1.0)
-        if noise and kind.is_floating_point:
-            own = torch.Generator().manual_seed(noise)
-            numbers = numbers * (1 + torch.finfo(kind).eps * torch.randn(shape, generator=own))
-        made[name] = numbers > 0 if kind is torch.bool else numbers.to(kind)
-    return made
-
-
-def _with_rows(
-    spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], rows: int
-) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
-    return {
-        name: (kind, shape if name == "w" else (*shape[:-2], rows, shape[-1])) for name, (kind, shape) in spec.items()
-    }
+def _others(module: ModuleType, value: Any) -> tuple[Any, ...]:
+    """Values in place of a default."""
+    if isinstance(value, bool):
+        return (not value,)
+    if type(value).__name__ == "Config":
+        return None, module.Config(scale=2.0, deep=not value.deep, width=4)
+    return None, torch.full((8,), 0.5)
 
 
 def _flags(target: Any) -> dict[str, Any]:
@@ -225,48 +238,7 @@ def _autocast() -> contextlib.AbstractContextManager[Any]:
     return stack
 
 
-def _differentiable(inputs: Inputs) -> Inputs:
-    leaves = {name: one.requires_grad_() if one.is_floating_point() else one for name, one in inputs.items()}
-    return {name: one * 1 if one.is_floating_point() else one for name, one in leaves.items()}
-
-
-def _wanting(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.requires_grad_() if tensor.is_floating_point() else tensor
-
-
 def _differentiate(result: Any) -> None:
     total = sum(one.double().square().sum() for one in _tensors(result) if one.requires_grad)
     if isinstance(total, torch.Tensor):
         total.backward()
-
-
-def _turned(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.mT.contiguous().mT
-
-
-def _cast(tensor: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
-    return tensor.to(kind) if tensor.is_floating_point() else tensor
-
-
-def _one_tensor(inputs: Inputs) -> Inputs:
-    first = next(iter(inputs.values()))
-    return {
-        name: first if one.shape == first.shape and one.dtype == first.dtype else one for name, one in inputs.items()
-    }
-
-
-def _overlapping(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], made: Inputs) -> Inputs:
-    """The second begins a row after the first, in the same memory."""
-    (one, (kind, shape)), (other, _) = list(spec.items())[:2]
-    if spec[other] == (kind, shape):
-        base = torch.cat([made[one], made[other][:1]])
-        made[one], made[other] = base[:-1], base[1:]
-    return made
-
-
-def _of_one_tensor(spec: dict[str, tuple[torch.dtype, tuple[int, ...]]], made: Inputs) -> Inputs:
-    """Beside each other in the same memory."""
-    one, other = list(spec)[:2]
-    if spec[one] == spec[other]:
-        made[one], made[other] = torch.stack([made[one], made[other]]).unbind(0)
-    return made

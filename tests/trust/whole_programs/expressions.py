@@ -112,7 +112,7 @@ def _of_module(body: Body, name: str) -> str | None:
                 found.append(f"self.{called}[{body.rng.choice(list(child))!r}]({{}})")
             else:
                 found.append(f"self.{called}({{}})")
-        found += [f"self.{one}({{}})" for one in vars(type(module)) if one.startswith("_step")]
+        found += [f"self.{one}({{}})" for one in vars(type(module)) if one.startswith("_step")] * 2
         found += ["{} * self.scale", "{} * self.factor", "{} * self.options['gain']"]
     if not found:
         return None

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.trust.whole_programs.files import HEAD
+from tests.trust.whole_programs.head import HEAD
 from tests.trust.whole_programs.way import Outcome, outcome
 
 LONGEST_S = 120.0

@@ -153,8 +153,6 @@ def aside(body: Body) -> list[str] | None:
         [f"LOGGER.debug('shape %s', {name}.shape)"], ['"""A text between."""'], [f"NOTES.append({name}.shape[0])"],
         [f"{body.unused('n')} = {name}.shape[-1]"], [f"{body.unused('rows')}, *_ = {name}.shape"],
         [f"print('shape', {name}.shape, end='')"],
-        ["global COUNT",
-        "COUNT += 1"] if body.depth == 0 and not any("COUNT" in line for line in body.lines) else ["pass"],
         [f"if not isinstance({name}, torch.Tensor):", "    raise TypeError('no tensor')"],
         [f"if {name}.dim() > 5:", f"    raise ValueError(f'{{{name}.dim()}} dimensions')"],
         [f"NOTES.append({name}.is_contiguous())"], [f"NOTES.append({name}.requires_grad)"],

@@ -286,7 +286,8 @@ def _operator(
 
 
 def _seen_so(tensor: torch.Tensor, lies: tuple[tuple[int, ...], tuple[int, ...]] | None) -> torch.Tensor:
-    return tensor if lies is None else tensor.as_strided(*lies)
+    """A tensor of its own, as PyTorch's is: autograd has rules for writes to views."""
+    return tensor if lies is None else tensor.as_strided(*lies).data
 
 
 def _entry(count: int, *objects: object) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ from mugraph.ir.calls import renumbered
 from mugraph.ir.region import Call, Named, Region
 from mugraph.trace.regions.as_it_was import changed_later
 from mugraph.trace.regions.bound_names import bound_names
+from mugraph.trace.regions.changing import changing
 from mugraph.trace.regions.conditions import Conditions
 from mugraph.trace.regions.counted import without_counted
 from mugraph.trace.regions.defaults import defaults_of
@@ -107,6 +108,8 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     if any(out.value in homeless_values(scope, kept, consumed) for out in outs):
         return Offence(unit.after - 1, "makes a tensor on the default device that is read later")
     here = f"{names[next(iter(consumed))]}.device"
+    if (changed := changing(scope, unit)) is not None:
+        return changed
     inside = inlined(scope, unit, paths, events, here)
     if isinstance(inside, Offence):
         return inside

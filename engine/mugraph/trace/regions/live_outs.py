@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 import torch
 
@@ -28,14 +29,18 @@ def live_outs_of(scope: Scope, unit: Unit, start: int) -> list[Named] | Offence:
     before = activation.steps[unit.first].names
     last = unit.statements[-1]
     outs: list[Named] = []
-    wanted = read_after(scope.function(activation), unit.statements)
-    for name in sorted(names_bound(unit) & wanted):
+    bound = names_bound(unit)
+    if outlives := bound & _not_its_own(ast.walk(scope.function(activation))):
+        return Offence(_binding_step(unit, min(outlives)), "binds a name of the module, or of a function around it")
+    for name in sorted(bound & read_after(scope.function(activation), unit.statements)):
         value = after.get(name)
         if isinstance(value, torch.Tensor):
             outs.append(Named(name, scope.values.number_at(value, end)))
         elif name in after and value is not None and (name not in before or before[name] is not value):
             return Offence(_binding_step(unit, name), "binds something other than a tensor that is read later")
     if isinstance(last, ast.Return):
+        if outs:  # a function in it reads the name, and may be called after the return
+            return Offence(unit.after - 1, f"returns where {outs[0].expression} is still read")
         returned = [activation.returned[s] for s in range(unit.first, unit.after) if s in activation.returned]
         tensors = tensors_of(last, returned[0]) if len(returned) == 1 else ()
         if not tensors:
@@ -62,8 +67,12 @@ def _binds(function: Function, expression: ast.expr) -> bool:
     inside = {id(node) for node in ast.walk(expression)}
     elsewhere = [node for node in ast.walk(function) if id(node) not in inside]
     read = {node.id for node in elsewhere if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store)}
-    kept = {name for node in elsewhere if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
-    return not bound.isdisjoint(read | kept) or not bound <= bound_before_read(expression)
+    return not bound.isdisjoint(read | _not_its_own(elsewhere)) or not bound <= bound_before_read(expression)
+
+
+def _not_its_own(nodes: Iterable[ast.AST]) -> set[str]:
+    """Names that `global` or `nonlocal` gives to other scopes: whoever reads them there is not seen here."""
+    return {name for node in nodes if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names}
 
 
 def _binding_step(unit: Unit, name: str) -> int:

@@ -37,6 +37,8 @@ class NumbersSeen(TorchFunctionMode):
         traced: sizes at which the code is traced. products: of the symbols
         """
         for expression in self.found:
+            if not cast("Any", expression).free_symbols <= products.keys():  # as of `.item()`
+                return "a number that the code computes comes of data"
             there = [_at(expression, products, point) for point in traced]
             number = sized_of(there, traced)
             if number is None:
