@@ -5,7 +5,8 @@ LLVM and ptxas take most of the time of measuring a candidate, and need no GPU t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -18,30 +19,31 @@ from mugraph.tune.timing import DTYPES
 Launch = Callable[..., object]
 
 
-class _Compiles:
-    """Stands in for a @triton.jit function: a launch compiles for the same arguments, so the cache key is the same."""
+@contextmanager
+def _launches_compile(kernel: Any) -> Iterator[None]:
+    """A launch of the kernel compiles it for the same arguments, so the cache's key is the same. The kernel itself
+    stays in its module: others may call it, and what they call is a part of their key."""
+    run: Launch = kernel.run
 
-    def __init__(self, kernel: Any) -> None:
-        self._kernel = kernel
+    def compiled(*args: object, grid: object, warmup: bool, **keywords: object) -> object:
+        del warmup
+        return run(*args, grid=grid, warmup=True, **keywords)
 
-    def __getitem__(self, grid: object) -> Launch:
-        def launch(*args: object, **keywords: object) -> object:
-            return self._kernel.warmup(*args, grid=grid, **keywords)
-
-        return launch
+    kernel.run = compiled
+    try:
+        yield
+    finally:
+        del kernel.run
 
 
 def warm_up(module: ModuleType, function: str, specs: Sequence[InputSpec]) -> None:
-    """Run the launcher on tensors without memory, with every kernel of the module replaced by its compilation.
+    """Run the launcher on tensors without memory, with every kernel of the module compiled in place of its launch.
 
     A meta tensor's address is 0, so Triton takes it as aligned to 16 bytes, as every tensor measured here is.
     """
-    kernels: dict[str, Any] = {name: value for name, value in vars(module).items() if isinstance(value, JITFunction)}
     inputs = [torch.empty_strided(s.shape, s.strides, dtype=DTYPES[s.dtype], device="meta") for s in specs]
-    try:
-        for name, kernel in kernels.items():
-            setattr(module, name, _Compiles(kernel))
+    with ExitStack() as stack:
+        for value in vars(module).values():
+            if isinstance(value, JITFunction):
+                stack.enter_context(_launches_compile(value))
         getattr(module, function)(*inputs)
-    finally:
-        for name, kernel in kernels.items():
-            setattr(module, name, kernel)
