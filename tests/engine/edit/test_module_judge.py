@@ -97,6 +97,40 @@ def test_weights_of_eight_bits(kind: torch.dtype, tmp_path: Path) -> None:
             assert found is not None
 
 
+def _times_in_halves(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return (x * 0.99) * y
+
+
+def _times_in_float32(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return ((x.float() * 0.99) * y.float()).to(x.dtype)
+
+
+def _times_more(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return ((x.float() * 1.04) * y.float()).to(x.dtype)
+
+
+def _beyond(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Infinite where the result is a number that has a third of the largest."""
+    result = _times_in_float32(x, y)
+    return torch.where(result.abs() > 20_000, torch.inf, result)
+
+
+@pytest.mark.parametrize("kernel", [_times_in_float32, _times_more, _beyond])
+def test_what_is_next_to_the_largest_number_is_infinite_or_not(
+    kernel: Callable[..., torch.Tensor], tmp_path: Path
+) -> None:
+    """Thousands of products of float16 are about as large as its largest number: a rounding decides."""
+    text = tmp_path / "kernels.py"
+    text.write_text(f"{IMPORTS}\n\n{JUDGE}\n\n{MASKS}")
+    module: dict[str, Any] = {"__name__": "kernels", "__file__": str(text)}
+    exec(compile(text.read_text(), str(text), "exec"), module)
+    spec = ((512, 256), (256, 1), torch.float16, 180.0)
+    module["_CASES"] = {"case": (kernel, _times_in_halves, None, (spec, spec))}
+    module["_TF32"] = {}
+    ((_, found),) = module["_errors"]("case", CPU)
+    assert (found is None) == (kernel is _times_in_float32), found
+
+
 def _attended(k: torch.Tensor, cache: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
     cache[:, at] = k
     return cache.float().sum(1).to(k.dtype)
