@@ -20,6 +20,7 @@ from mugraph.codegen.tile.shared import check_shared, shared_estimate
 from mugraph.codegen.tile.text import Item, Printer, prune
 from mugraph.codegen.tile.tiled import tile_graph
 from mugraph.ir.block import TF32, BlockGraph, Schedule
+from mugraph.ir.eviction import evicts_first
 from mugraph.ir.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.ir.library import library_call
 from mugraph.ir.parts import parts_of, undivided
@@ -171,6 +172,7 @@ def lower(
         schedule.num_stages,
         meeting,
     )
+    emitter.evicts = evicts_first(block, schedule)
     body = _body(emitter)
     jit = jit_function(f"{block.name}_kernel", block, plan, names, constants.named, body)
     source = KernelSource(

@@ -102,6 +102,7 @@ class Schedule:
            is
     library: computed by a pre-defined kernel, one PyTorch call (ir/library), in place of a generated one: nothing
              else here is of any meaning then
+    evict:   what is read once is the first to leave the cache; None: where ir/eviction.py says so
     """
 
     grid: tuple[tuple[str, int], ...]
@@ -112,6 +113,7 @@ class Schedule:
     library: bool = False
     precision: Precision = "ieee"
     part: int = 0
+    evict: bool | None = None
 
     def tile(self, axis: str, size: int) -> int:
         """Elements of `axis` in one tile: the grid or loop tile, else all of it."""

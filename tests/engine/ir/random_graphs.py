@@ -104,6 +104,7 @@ def block_graphs(draw: st.DrawFn, name: str = "kernel") -> tuple[BlockGraph, Sch
         draw(st.booleans()),
         draw(st.sampled_from((1, 2, 8))),
         draw(st.integers(1, 5)),
+        evict=draw(st.sampled_from((None, True, False))),
     )
     # A dot takes one element of each batch axis at a time, which only a tile or a loop makes of it.
     assume(not any("batch axis" in said for said in schedule_violations(block, schedule, None, True)))

@@ -198,6 +198,34 @@ def test_rows_that_depend_on_others_are_compared_in_their_own_precision(
     assert not found(lambda x, weight: code(x, weight) * 1.001, code, X, WEIGHT).passed
 
 
+def test_another_order_of_sums_for_fewer_rows_is_no_dependence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in running sums of PyTorch's on a GPU."""
+    seen: list[torch.Size] = []
+    softmax = short_of_memory(monkeypatch, seen)
+
+    def code(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        y = softmax(x, weight)
+        return y * (1 + 3e-6) if len(x) == 4096 and x.dtype == torch.float32 else y
+
+    assert found(code, code, X, WEIGHT).error > 0, "in double precision, by rows"
+
+
+def test_where_the_measure_rounds_as_well_both_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums that are half a dozen units off are so in the code's own result, which its own digits do not say."""
+    monkeypatch.setattr(agreeing.timing, "free_bytes", lambda: 0)
+
+    def code(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        y = x @ weight
+        return y - y.mean(0)
+
+    def off_by(units: float) -> agreeing.Function:
+        signs = torch.randn(X.shape[0], WEIGHT.shape[1]).sign()
+        return lambda x, w: (y := code(x, w)) + y.abs().max() * units * 1e-7 * signs
+
+    assert found(off_by(6), code, X, WEIGHT).passed
+    assert not found(off_by(12), code, X, WEIGHT).passed
+
+
 def test_what_is_written_to_is_compared_and_left_as_it_was() -> None:
     """Each side finds the inputs as they were: a step that is made twice is another one."""
 

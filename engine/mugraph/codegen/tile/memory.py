@@ -62,7 +62,7 @@ def _load_text(out: Values, value: Value, node: Node, *, again: bool) -> str:
         arguments.append('cache_modifier=".cg"')
     elif again:
         arguments.append('eviction_policy="evict_last"')
-    elif _read_once(out, value, node):
+    elif out.evicts and _read_once(out, value, node):
         arguments.append('eviction_policy="evict_first"')
     return f"tl.load({', '.join(arguments)})"
 

@@ -38,6 +38,8 @@ class Values(ABC):
         self.precision: Precision = precision
         self.meeting = meeting
         self.masks = MaskText(plan, indices)
+        self.evicts = False
+        """Is what is read once the first to leave the cache? Set before the loads are written."""
         self.loads: list[tuple[Value, Node]] = []  # to be written last: memory.py
         self._names: dict[str, str] = {}
 

@@ -104,4 +104,7 @@ def launch_words(schedule: Schedule) -> str:
     stages = f"{schedule.num_stages} stage{'' if schedule.num_stages == 1 else 's'}"
     swapped = ", swapped" if schedule.swap else ""
     precise = f", products of float32 as {schedule.precision}" if schedule.precision != "ieee" else ""
-    return f"{warps}, {stages}{swapped}{precise}"
+    evict = ""
+    if schedule.evict is not None:
+        evict = f", what is read once {'leaves the cache first' if schedule.evict else 'stays in the cache as long'}"
+    return f"{warps}, {stages}{swapped}{precise}{evict}"

@@ -18,7 +18,7 @@ from mugraph.ir.text.tensors import read_axes, read_tensor, read_tensors, read_t
 
 CALL = re.compile(rf"({NAME})\(([^()]*)\)(?: (.*))?")
 OUTPUT = re.compile(rf"({NAME}) -> (.*)")
-LAUNCH = re.compile(rf"warps=(\d+) stages=(\d+)( swap)?(?: ({'|'.join(PRECISIONS)}))?(?: part=(\d+))?")
+LAUNCH = re.compile(rf"warps=(\d+) stages=(\d+)( swap)?(?: ({'|'.join(PRECISIONS)}))?(?: part=(\d+))?( evict| keep)?")
 
 
 def parse_mugraph(text: str) -> MuGraph:
@@ -122,10 +122,19 @@ def _kernel(lines: Lines, outer: dict[str, int], known: Mapping[str, Tensor]) ->
     grid = _grid(lines.take("grid")) if lines.has("grid") else ()
     loops, tiles = read_loops(lines)
     launch = lines.take("launch")
-    expected = "`warps=4 stages=3`, perhaps `swap`, a precision and `part=128`"
-    warps, stages, swap, precision, part = launch.match(LAUNCH, launch.rest, expected).groups()
+    expected = "`warps=4 stages=3`, perhaps `swap`, a precision, `part=128`, and `evict` or `keep`"
+    warps, stages, swap, precision, part, evict = launch.match(LAUNCH, launch.rest, expected).groups()
     chosen = cast(Precision, precision or "ieee")
-    schedule = Schedule(grid, tiles, bool(swap), int(warps), int(stages), precision=chosen, part=int(part or 0))
+    schedule = Schedule(
+        grid,
+        tiles,
+        bool(swap),
+        int(warps),
+        int(stages),
+        precision=chosen,
+        part=int(part or 0),
+        evict=None if evict is None else evict == " evict",
+    )
     body = read_body(lines)
     block_name = (tail or f"block {name}").removeprefix("block ")
     block = BlockGraph(block_name, sizes, tensors, tuple(placed.op for placed in body), loops)

@@ -162,7 +162,9 @@ def _kernel(kernel: GraphKernel, mugraph: MuGraph) -> Iterator[str]:
 def _special(schedule: Schedule) -> str:
     """What few schedules have."""
     precision = f" {schedule.precision}" if schedule.precision != "ieee" else ""
-    return f"{' swap' if schedule.swap else ''}{precision}{f' part={schedule.part}' if schedule.part else ''}"
+    part = f" part={schedule.part}" if schedule.part else ""
+    evict = "" if schedule.evict is None else " evict" if schedule.evict else " keep"
+    return f"{' swap' if schedule.swap else ''}{precision}{part}{evict}"
 
 
 def _borders(block: BlockGraph, mugraph: MuGraph) -> Iterator[str]:

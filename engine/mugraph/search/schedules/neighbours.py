@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mugraph.ir.block import LOADS_AHEAD, PRECISIONS, Candidate, Schedule
+from mugraph.ir.eviction import evicts_first, reads_once
 from mugraph.ir.parts import with_parts_at
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.grid_order import in_grid_order
@@ -25,9 +26,9 @@ WALKED = ScheduleLimits(num_warps=(1, 2, 4, 8, 16), num_stages=(1, 2, 3, 4, 5, 6
 def neighbours(candidate: Candidate, target: Target) -> list[Candidate]:
     """Candidates of the same topology whose schedules differ in one choice by one step, the fastest by estimate first.
 
-    A step doubles or halves a tile or the warps, swaps operands, adds or removes a stage, or computes products of
-    float32 in another precision. All fit the device, by estimate. If several kernels follow one another, the steps of
-    each count; a pre-defined kernel has none.
+    A step doubles or halves a tile or the warps, swaps operands, adds or removes a stage, lets go first of what is read
+    once or no longer does, or computes products of float32 in another precision. All fit the device, by estimate. If
+    several kernels follow one another, the steps of each count; a pre-defined kernel has none.
     """
     found = _of_one(candidate, target)
     if candidate.then is not None:
@@ -57,7 +58,8 @@ def _of_one(candidate: Candidate, target: Target) -> list[Candidate]:
 
 def key(schedule: Schedule) -> tuple[object, ...]:
     """What two schedules of one topology differ in."""
-    return (schedule.grid, *_tiling(schedule), schedule.num_warps, schedule.num_stages, schedule.precision)
+    how = schedule.num_warps, schedule.num_stages, schedule.precision, schedule.evict
+    return (schedule.grid, *_tiling(schedule), *how)
 
 
 def _steps(schedule: Schedule, shape: Shape) -> Iterator[Schedule]:
@@ -77,6 +79,8 @@ def _steps(schedule: Schedule, shape: Shape) -> Iterator[Schedule]:
     for stages in (schedule.num_stages + 1, schedule.num_stages - 1) if shape.loop_axes else ():
         if shape.dot_axes or stages >= LOADS_AHEAD - 1:  # with fewer it is the same kernel
             yield replace(schedule, num_stages=stages)
+    if reads_once(block, schedule):
+        yield replace(schedule, evict=not evicts_first(block, schedule))
     for precision in shape.precisions(PRECISIONS):
         if precision != schedule.precision:
             yield replace(schedule, precision=precision)
