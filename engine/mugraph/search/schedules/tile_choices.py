@@ -25,6 +25,9 @@ LONG_SUM, LEAST_OF_LONG = 1 << 14, 256
 up thousands of numbers one by one, and lose more than PyTorch's sums do (verification/so_far.py)."""
 MAX_PADDING = 0.05
 """MCFuser rule 3: share of a padded axis that is padding."""
+MANY, MOST_OF_OUTER = 2048, 4
+"""Of more choices than so many, axes that are next to each other in no tensor's memory have no longer tiles than this:
+the images of a pooling have five axes in the grid, and what is far apart is not loaded together anyway."""
 MAX_ROW_PADDING = 0.15
 """The same of a row that lies in memory without gaps, where a tile has all of it."""
 
@@ -43,7 +46,7 @@ class TileChoices:
         """Every choice of tiles for the axes of the grid and the loops that products can take."""
         shape = self._shape
         axes = (*shape.grid_axes, *shape.loop_axes)
-        grids = [self._of_grid(axis) for axis in shape.grid_axes]
+        grids = self._of_grids()
         loops = [_loop_tiles(shape, axis) for axis in shape.loop_axes]
         for tiles in itertools.product(*grids, *loops):
             tile = {**shape.sizes, **dict(zip(axes, tiles, strict=True))}
@@ -54,6 +57,17 @@ class TileChoices:
         """Packed axes that a block holds all of: the grid does not have them."""
         shape = self._shape
         return frozenset(axis for pack in shape.packs(tile) or () for axis in pack if tile[axis] >= shape.sizes[axis])
+
+    def _of_grids(self) -> list[list[int]]:
+        shape = self._shape
+        grids = [self._of_grid(axis) for axis in shape.grid_axes]
+        if prod(map(len, grids)) <= MANY:
+            return grids
+        outer = set(shape.grid_axes) - set(shape.dot_axes) - _next_to_each_other(shape)
+        return [
+            [tile for tile in tiles if tile <= MOST_OF_OUTER] or tiles[:1] if axis in outer else tiles
+            for axis, tiles in zip(shape.grid_axes, grids, strict=True)
+        ]
 
     def _of_grid(self, axis: str) -> list[int]:
         shape = self._shape
@@ -93,6 +107,15 @@ class TileChoices:
         packed = {axis for pack in packs for axis in pack}
         alone = (axis for axis in shape.grid_axes if axis in shape.several and axis not in packed and tile[axis] > 1)
         return all(tile[axis] in self._alone[axis] for axis in alone)
+
+
+def _next_to_each_other(shape: Shape) -> set[str]:
+    """Of each tensor, the two axes of the grid whose places are nearest in memory."""
+    found: set[str] = set()
+    for tensor in shape.block.tensors:
+        strides = tensor.axis_strides(shape.sizes)
+        found.update(sorted((a for a in shape.grid_axes if strides.get(a)), key=lambda a: abs(strides[a]))[:2])
+    return found
 
 
 def _side_tiles(size: int) -> list[int]:

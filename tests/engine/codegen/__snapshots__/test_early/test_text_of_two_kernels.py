@@ -23,10 +23,7 @@ def rms_norm_linear_kernel(
         ).to(tl.float32)
         ss += tl.sum(x * x, axis=1)
         g = tl.load(g_ptr + pid_h_split * H_PART + offs_h_part).to(tl.float32)
-        w = tl.load(
-            w_ptr + pid_h_split * H_PART * N + offs_h_part[:, None] * N + offs_n[None, :],
-            eviction_policy="evict_first",
-        )
+        w = tl.load(w_ptr + pid_h_split * H_PART * N + offs_h_part[:, None] * N + offs_n[None, :])
         acc = tl.dot((x * g[None, :]).to(tl.float16), w, acc)
     if pid_n == 0:
         tl.store(ss_parts_ptr + pid_h_split * M + offs_m, ss)

@@ -15,10 +15,7 @@ def attention_kernel(
     offs_q = pid_q * BLOCK_Q + tl.arange(0, BLOCK_Q)
     offs_d = tl.arange(0, D)
     offs_e = tl.arange(0, E)
-    query = tl.load(
-        query_ptr + pid_b * Q * D + offs_q[:, None] * D + offs_d[None, :],
-        eviction_policy="evict_first",
-    )
+    query = tl.load(query_ptr + pid_b * Q * D + offs_q[:, None] * D + offs_d[None, :])
     row_max = tl.full((BLOCK_Q,), float("-inf"), tl.float32)
     row_sum = tl.zeros((BLOCK_Q,), dtype=tl.float32)
     acc = tl.zeros((BLOCK_Q, E), dtype=tl.float32)

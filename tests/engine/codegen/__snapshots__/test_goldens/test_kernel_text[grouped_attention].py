@@ -28,7 +28,6 @@ def grouped_attention_kernel(
         + offs_d[None, :],
         mask=mask_q_group[:, None],
         other=0.0,
-        eviction_policy="evict_first",
     )
     row_max = tl.full((BLOCK_Q * GROUP,), float("-inf"), tl.float32)
     row_sum = tl.zeros((BLOCK_Q * GROUP,), dtype=tl.float32)

@@ -26,7 +26,7 @@ def layer_norm_kernel(
     inv_std = tl.rsqrt(var_total / H + EPS)
     for h0 in range(0, H, BLOCK_H):
         offs_h = h0 + tl.arange(0, BLOCK_H)
-        x = tl.load(x_ptr + pid_m * H + offs_h, eviction_policy="evict_first").to(tl.float32)
+        x = tl.load(x_ptr + pid_m * H + offs_h).to(tl.float32)
         w = tl.load(w_ptr + offs_h).to(tl.float32)
         b = tl.load(b_ptr + offs_h).to(tl.float32)
         tl.store(out_ptr + pid_m * H + offs_h, ((x - mu) * inv_std * w + b).to(tl.float16))

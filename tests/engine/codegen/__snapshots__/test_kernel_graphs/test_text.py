@@ -13,7 +13,7 @@ def normed_kernel(
     pid_m = tl.program_id(0)
     offs_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
     offs_k = tl.arange(0, K)
-    x = tl.load(x_ptr + offs_m[:, None] * K + offs_k[None, :], eviction_policy="evict_first").to(tl.float32)
+    x = tl.load(x_ptr + offs_m[:, None] * K + offs_k[None, :]).to(tl.float32)
     h_f16 = (x * tl.rsqrt(tl.sum(x * x, axis=1) * (1.0 / K) + EPS)[:, None]).to(tl.float16)
     tl.store(h_ptr + offs_m[:, None] * K + offs_k[None, :], h_f16)
 

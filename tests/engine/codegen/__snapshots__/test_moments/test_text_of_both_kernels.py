@@ -47,10 +47,7 @@ def group_norm_combine_kernel(
     offs_c = tl.arange(0, C)
     offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
     offs_n_split = tl.arange(0, N_SPLIT)
-    x = tl.load(
-        x_ptr + pid_b * K * C * N + pid_k * C * N + offs_c[:, None] * N + offs_n[None, :],
-        eviction_policy="evict_first",
-    )
+    x = tl.load(x_ptr + pid_b * K * C * N + pid_k * C * N + offs_c[:, None] * N + offs_n[None, :])
     s = tl.load(s_ptr + pid_k * C + offs_c)
     total_parts = tl.load(total_parts_ptr + pid_b * K * N_SPLIT + pid_k * N_SPLIT + offs_n_split)
     mean = tl.sum(total_parts) * SHARE
