@@ -15,6 +15,7 @@ from mugraph.triton_text.refusals import Refused, TooMuch, Unreadable, Wrong
 from mugraph.triton_text.surveyed import Layout, Surveyed
 from mugraph.triton_text.verdict import TextVerdict
 from mugraph.verification.evaluate import Malformed
+from mugraph.verification.index_numbers import draws_of
 
 TOO_MUCH = "too much"
 """The check of a text whose memory is in order, and whose numbers would take too long to look at."""
@@ -46,10 +47,37 @@ def check_text(
         the theorem does not cover it, or not all blocks are run, the verdict says so. None asks for no bound
     most: elements read by the blocks that are run, above which no number is looked at: the check is then TOO_MUCH
     """
+    # Also where numbers of an index are no row's: there the nearest row is read.
+    for draw in range(draws_of(program)):
+        verdict = _checked(program, text, launcher, inputs, outputs, seed, configuration, given, memory_alone, left,
+                           shapes, None, most, draw)  # fmt: skip
+        if not verdict.passed:
+            return verdict
+    return _checked(program, text, launcher, inputs, outputs, seed, configuration, given, memory_alone, left, shapes,
+                    target, most, None)  # fmt: skip
+
+
+def _checked(
+    program: TensorProgram,
+    text: str,
+    launcher: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    seed: int | None,
+    configuration: int,
+    given: Mapping[str, object] | None,
+    memory_alone: bool,
+    left: str,
+    shapes: Mapping[str, Layout] | None,
+    target: float | None,
+    most: float,
+    draw: int | None,
+) -> TextVerdict:
+    """With one draw of the indices. The parameters are those of `check_text`, and `draw` that of Surveyed."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     try:
         checked = Surveyed(program, text, launcher, inputs, outputs, rng, configuration, given or {}, shapes or {},
-                           most)  # fmt: skip
+                           most, draw)  # fmt: skip
         left = left or _why_no_numbers(program)
         if left and not memory_alone:
             raise Unreadable(left)

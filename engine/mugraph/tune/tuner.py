@@ -110,8 +110,15 @@ class Tuned:
 
 def input_specs(program: TensorProgram, names: Sequence[str]) -> tuple[InputSpec, ...]:
     """Inputs at the program's shapes."""
+    rows = {one.name: one.rows for tensor in program.tensors for one in tensor.looked_up.values()}
     return tuple(
-        InputSpec(tensor.shape(program.sizes), tensor.strides, tensor.dtype, input_scale(program, tensor.name))
+        InputSpec(
+            tensor.memory_shape(program.sizes),
+            tensor.strides,
+            tensor.dtype,
+            input_scale(program, tensor.name),
+            rows.get(tensor.name, InputSpec.high),
+        )
         for tensor in (program.tensor(name) for name in names)
     )
 

@@ -77,7 +77,11 @@ def _goes_beyond_windows(program: TensorProgram) -> bool:
     """Whether a product of a windowed tensor (a convolution) is reduced again, or is part of a root. Then its whole map
     would have to be in one block; and verification draws the arguments of roots row by row, which fails where rows
     overlap."""
-    windowed = {tensor.name for tensor in program.tensors if not all(window.slides for window in tensor.windows)}
+    windowed = {
+        tensor.name
+        for tensor in program.tensors
+        if not all(window.slides or window.lookup for window in tensor.windows)
+    }
     below: set[str] = set()
     for op in program.ops:
         if any(name in below for name in op.inputs):

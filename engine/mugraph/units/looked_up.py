@@ -1,6 +1,10 @@
-"""Tensors of which a program needs one element of each row alone, at an index (ops/algebra/picking.py).
+"""Tensors of which a program needs some elements alone, at an index.
 
-PyTorch looks these up. A kernel that finds them by the places of all others would read the whole tensor.
+One element of each row (ops/algebra/picking.py): PyTorch looks it up. A kernel that finds it by the places of all
+others would read the whole tensor.
+
+Rows (ops/algebra/looking_up.py): a kernel looks them up where a product reads them once, as the weights of an expert. A
+row that several operators need, as a token's of an embedding, is one that PyTorch has to copy once.
 """
 
 from __future__ import annotations
@@ -30,6 +34,23 @@ def looks_up(program: TensorProgram) -> bool:
         )
 
     return any(op.kind is Kind.LOAD and is_picked(op.name) for op in program.ops)
+
+
+def looks_up_for_products(program: TensorProgram) -> bool:
+    """Of rows that are looked up: is each operand of a product, by itself or scaled, and of nothing else?"""
+    users: dict[str, list[Op]] = {}
+    for op in program.ops:
+        for name in op.inputs:
+            users.setdefault(name, []).append(op)
+
+    def is_multiplied(name: str) -> bool:
+        own = users.get(name, [])
+        if len(own) != 1 or own[0].inputs.count(name) != 1:
+            return False
+        return own[0].kind.contracts or (own[0].kind.is_elementwise and is_multiplied(own[0].name))
+
+    loads = (op for op in program.ops if op.kind is Kind.LOAD)
+    return all(is_multiplied(op.name) for op in loads if program.tensor(op.tensor).looked_up)
 
 
 def _placed(program: TensorProgram) -> dict[str, frozenset[str]]:

@@ -37,7 +37,7 @@ from mugraph.verification.across import Evaluation
 from mugraph.verification.beside_exact import PIECE, Squares, equal, equal_signs
 from mugraph.verification.codes import Codes, errors_of
 from mugraph.verification.draws import Draws, is_small
-from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
+from mugraph.verification.float_inputs import Drawn, Scenario, in_memory, make_inputs, scenarios
 from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.float_specials import SPECIALS, trouble, without_rows_said
 from mugraph.verification.interpreter import patch_interpreter
@@ -228,7 +228,8 @@ class _Run:
         for tensor in self.program.outputs.values():
             if tensor.name not in self.names:  # what is compared is what there is
                 return f"the launcher does not return {tensor.name}"
-        arguments = [self._argument(name) for name in self.order]
+        memory = in_memory(self.program, self.drawn.inputs)
+        arguments = [self._argument(name, memory[name]) for name in self.order]
         # Whole buffers, so that writes into gaps and guards show too; compared as bits because they hold NaN.
         unchanged = Unchanged([_bits(argument) for argument in arguments])
         with _poisoned(), np.errstate(all="ignore"):  # the interpreter computes with numpy
@@ -252,8 +253,7 @@ class _Run:
         own = {name: program.tensor(name).shape(program.sizes) for name in self.names}
         return {name: result.reshape(own[name]) for name, result in zip(self.names, kept, strict=True)}
 
-    def _argument(self, name: str) -> Tensor:
-        tensor = self.drawn.inputs[name]
+    def _argument(self, name: str, tensor: Tensor) -> Tensor:
         if name not in self.shapes or prod(self.shapes[name][0]) != tensor.numel():
             return tensor
         shape, strides = self.shapes[name]

@@ -7,7 +7,7 @@ the tensor shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import nan, prod
@@ -19,7 +19,6 @@ from torch import Tensor
 from mugraph.ir.dtypes import COMPARED, COMPUTED, READ, DType
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
 from mugraph.search.topologies.softmax import is_shift_invariant
 from mugraph.verification.across import Evaluation
@@ -28,6 +27,7 @@ from mugraph.verification.evaluate import ancestors, arguments_of
 from mugraph.verification.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
 from mugraph.verification.float_specials import SPECIALS, Special, put_specials
 from mugraph.verification.float_ties import codes_of, of_ties
+from mugraph.verification.looked_up import agree, tables
 from mugraph.verification.pieces import LARGE, pieces
 from mugraph.verification.roundings import TORCH_TYPES, Eager
 from mugraph.verification.rows import reduced
@@ -73,11 +73,12 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         drawn = make_inputs(program, "normal", generator)
         if drawn is None or not put_specials(program, drawn.inputs, scenario, generator):
             return None
+        agree(program, drawn.inputs)
         return replace(drawn, eager=_rounded(program, drawn.inputs))
-    owners: dict[tuple[str, tuple[int, ...], tuple[int, ...]], str] = {}
+    owners: dict[tuple[Hashable, tuple[int, ...], tuple[int, ...]], str] = {}
     home: dict[str, str] = {}
     for tensor in program.tensors:
-        key = (tensor.source or f"tensor {tensor.name}", tensor.shape(program.sizes), tensor.strides)
+        key = (_memory(tensor), tensor.shape(program.sizes), tensor.strides)
         home[tensor.name] = owners.setdefault(key, tensor.name)
     numbers = meant(program)
     state = generator.get_state()
@@ -106,8 +107,10 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         top = bound * factor**0.5 if follows else bound
         drawn = _bounded_logits(program, drawn, home, top, only_larger=scenario != "large logits")
         # Of gigabytes, none is held twice.
-        placed = {name: place(drawn.pop(name), program.tensor(name), program.sizes) for name in list(drawn)}
+        shapes = {name: program.tensor(name).shape(program.sizes) for name in drawn}
+        placed = {name: place(drawn.pop(name), program.tensor(name), shape) for name, shape in shapes.items()}
         inputs = {name: placed[owner] for name, owner in home.items()}
+        agree(program, inputs)
         eager = _eager(program, inputs, headroom)
         return None if eager is None else Drawn(inputs, eager)
 
@@ -123,6 +126,21 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
             if (found := drawn_so(headroom, attempt, True, mixed)) is not None:
                 return found
     return None
+
+
+def in_memory(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What a kernel is given: tensors of which rows are looked up as a whole, and the indices, with the others."""
+    found = dict(inputs)
+    for name, data in tables(program, inputs).items():
+        tensor = program.tensor(name)
+        found[name] = place(data, tensor, tensor.memory_shape(program.sizes))
+    return found
+
+
+def _memory(tensor: Layout) -> Hashable:
+    """What tensors have in common whose numbers are the same."""
+    indices = tuple(index.name for index in tensor.indices)
+    return (tensor.source, indices) if tensor.source else f"tensor {tensor.name}"
 
 
 def _below_positive(program: TensorProgram) -> Iterator[str]:
@@ -330,7 +348,7 @@ def _rounded_if(
     return found
 
 
-def place(data: Tensor, tensor: Layout, sizes: Sizes) -> Tensor:
+def place(data: Tensor, tensor: Layout, shape: tuple[int, ...]) -> Tensor:
     """The data (size 1 in expanded dimensions) in the tensor's type and strides, in the middle of a buffer of NaN."""
     reach = sum((size - 1) * stride for size, stride in zip(data.shape, tensor.strides, strict=True)) + 1
     kind = TORCH_TYPES[tensor.dtype]
@@ -339,4 +357,4 @@ def place(data: Tensor, tensor: Layout, sizes: Sizes) -> Tensor:
     buffer = outside.expand(reach + 2 * _GUARD).clone()
     view = buffer.as_strided(data.shape, tensor.strides, _GUARD)
     view.copy_(data)
-    return view.expand(tensor.shape(sizes))
+    return view.expand(shape)

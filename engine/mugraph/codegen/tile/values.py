@@ -39,6 +39,7 @@ class Values(ABC):
         self.meeting = meeting
         self.masks = MaskText(plan, indices)
         self.loads: list[tuple[Value, Node]] = []  # to be written last: memory.py
+        self.rows: dict[tuple[str, Region], dict[int, Value]] = {}  # of tensors that are loaded: lookups.py
         self._names: dict[str, str] = {}
 
     @abstractmethod
