@@ -3,14 +3,15 @@
 One element of each row (ops/algebra/picking.py): PyTorch looks it up. A kernel that finds it by the places of all
 others would read the whole tensor.
 
-Rows (ops/algebra/looking_up.py): a kernel looks them up where a product reads them once, as the weights of an expert. A
-row that several operators need, as a token's of an embedding, is one that PyTorch has to copy once.
+Rows (ops/algebra/looking_up.py): a kernel with products looks them up where it reads them once, as the weights of an
+expert. A row that several operators need, as a token's of an embedding, is one that PyTorch copies once for all.
 """
 
 from __future__ import annotations
 
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
+from mugraph.units.fusion import is_bound_by_memory
 
 
 def looks_up(program: TensorProgram) -> bool:
@@ -36,21 +37,16 @@ def looks_up(program: TensorProgram) -> bool:
     return any(op.kind is Kind.LOAD and is_picked(op.name) for op in program.ops)
 
 
-def looks_up_for_products(program: TensorProgram) -> bool:
-    """Of rows that are looked up: is each operand of a product, by itself or scaled, and of nothing else?"""
-    users: dict[str, list[Op]] = {}
-    for op in program.ops:
-        for name in op.inputs:
-            users.setdefault(name, []).append(op)
-
-    def is_multiplied(name: str) -> bool:
-        own = users.get(name, [])
-        if len(own) != 1 or own[0].inputs.count(name) != 1:
-            return False
-        return own[0].kind.contracts or (own[0].kind.is_elementwise and is_multiplied(own[0].name))
-
-    loads = (op for op in program.ops if op.kind is Kind.LOAD)
-    return all(is_multiplied(op.name) for op in loads if program.tensor(op.tensor).looked_up)
+def gathers_well(program: TensorProgram) -> bool:
+    """Of rows that are looked up: is each read by one operator alone, and are the products made of few numbers for what
+    they read? PyTorch's own product of many rows is faster, by more than it takes to copy them."""
+    rows = {tensor.name for tensor in program.tensors if tensor.looked_up}
+    if not rows:
+        return True
+    loads = {op.name for op in program.ops if op.kind is Kind.LOAD and op.tensor in rows}
+    read = [name for op in program.ops for name in op.inputs if name in loads]
+    products = [op for op in program.ops if op.kind.contracts]
+    return len(read) == len(loads) and bool(products) and is_bound_by_memory(program)
 
 
 def _placed(program: TensorProgram) -> dict[str, frozenset[str]]:
