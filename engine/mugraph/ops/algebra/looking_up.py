@@ -33,7 +33,8 @@ def rows_at(b: Builder, x: Ref, dim: int, index: Ref, dims: AtomDims, *, wraps: 
     if b.varying.keys() & {table.source, where.source}:
         raise NotLowerable("an index of rows whose number varies is outside the fragment")
     own = _joined(b, dims[dim:end])
-    if _joined(b, where.dims) != own or not _lies_densely(info.shape, info.strides):
+    is_part = any(atom in b.atoms.sections for atom in own)
+    if is_part or _joined(b, where.dims) != own or not _lies_densely(info.shape, info.strides):
         raise NotLowerable("a part of an index, or one that does not lie row by row, is outside the fragment")
     kept, row = b.atoms.resolve_dims(table.dims), b.atoms.resolve(row)
     if kept.count(row) != 1:
