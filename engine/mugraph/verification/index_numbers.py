@@ -1,6 +1,7 @@
 """Numbers of the indices by which a program looks rows up.
 
-No two elements of an index say the same row where there are rows enough, so that one row in place of another shows.
+No two elements of an index say the same row where there are rows enough, and no two indices the same rows, so that one
+row in place of another shows.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ def numbers_of(program: TensorProgram, draw: int = 0, *, beyond: bool = False) -
     beyond: some are no row's, and some count from the end where that is allowed; which ones, depends on the draw
     """
     found: dict[str, Numbers] = {}
-    for name, (count, lookups) in _lookups(program).items():
+    for number, (name, (count, lookups)) in enumerate(_lookups(program).items()):
         rows = min(one.rows for one in lookups)
-        rng = np.random.default_rng((rows, count, draw))
+        rng = np.random.default_rng((rows, count, number, draw))
         drawn = rng.permutation(rows)[:count] if count <= rows else rng.integers(0, rows, count)
         wraps = all(one.wraps for one in lookups)
         if wraps:
             drawn = np.where(np.arange(count) % 2 == 1, drawn - rows, drawn)
         if beyond:
-            special = [rows + _BEYOND, -rows - _BEYOND, *([-2] if wraps else [])]
+            special = [rows + _BEYOND, -rows - _BEYOND, -2]
             for at in range(min(count, len(special))):
                 drawn[at] = special[(at + draw) % len(special)]
         found[name] = drawn.astype(np.int64)
