@@ -31,7 +31,7 @@ from mugraph.triton_text.running import Launch, World
 from mugraph.triton_text.source import listed, read_module
 from mugraph.triton_text.tensors import HostTensor, dense, extent_of, same_places
 from mugraph.verification.field import FieldArithmetic
-from mugraph.verification.index_numbers import numbers_of
+from mugraph.verification.index_numbers import Numbers
 
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
 """A shape and strides."""
@@ -78,14 +78,14 @@ class Surveyed:
         other: Mapping[str, object],
         shapes: Mapping[str, Layout],
         most: float = inf,
-        draw: int | None = None,
+        indices: Mapping[str, Numbers] | None = None,
     ) -> None:
-        """most: as of World. draw: of indices with numbers that are no row's (looked_up.py); None for those of rows"""
+        """most: as of World. indices: what those hold by which rows are looked up"""
         module = read_module(text)
         if launcher not in module.functions:
             raise Unreadable(f"the text has no function {launcher}")
         self._program, self.rng, self._text = program, rng, text
-        self.reference = Reference(program, numbers_of(program, draw or 0, beyond=draw is not None))
+        self.reference = Reference(program, indices or {})
         self._shapes = shapes
         world = _no_world()
         world.most, world.takes_tf32 = most, _may_take_tf32(program)

@@ -16,8 +16,10 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 
 Numbers = NDArray[np.int64]
-_BEYOND = 3
-"""Rows beyond the last one, that a number says which is none of a row."""
+_BEYOND, _KINDS = 3, 3
+"""Rows beyond the last one, that a number says which is none of a row; and kinds of such numbers."""
+_WITHIN = 2
+"""Draws of numbers that are a row's."""
 
 
 def numbers_of(program: TensorProgram, draw: int = 0, *, beyond: bool = False) -> dict[str, Numbers]:
@@ -35,15 +37,24 @@ def numbers_of(program: TensorProgram, draw: int = 0, *, beyond: bool = False) -
             drawn = np.where(np.arange(count) % 2 == 1, drawn - rows, drawn)
         if beyond:
             special = [rows + _BEYOND, -rows - _BEYOND, -2]
-            for at in range(min(count, len(special))):
-                drawn[at] = special[(at + draw) % len(special)]
+            for at in range(min(count, _KINDS)):
+                drawn[at] = special[(at + draw) % _KINDS]
         found[name] = drawn.astype(np.int64)
     return found
 
 
-def draws_of(program: TensorProgram) -> int:
-    """Draws with numbers beyond the rows, with which each kind of such is in each index."""
-    return max((-(-3 // min(3, count)) for count, _ in _lookups(program).values()), default=0)
+def draws_of(program: TensorProgram, rng: np.random.Generator, *, beyond: bool) -> list[dict[str, Numbers]]:
+    """What the indices hold, one draw after the other; one, of none, where there are no indices.
+
+    beyond: with numbers that are none of a row, each kind of such in each index
+    """
+    counts = [count for count, _ in _lookups(program).values()]
+    if not counts:
+        return [{}]
+    first = _KINDS * int(rng.integers(1 << 40))
+    special = max(-(-_KINDS // min(_KINDS, count)) for count in counts) if beyond else 0
+    drawn = [numbers_of(program, first + draw, beyond=True) for draw in range(special)]
+    return [*drawn, *(numbers_of(program, first + _KINDS + draw) for draw in range(_WITHIN))]
 
 
 def rows_of(tensor: Tensor, numbers: Mapping[str, Numbers]) -> dict[int, Numbers]:

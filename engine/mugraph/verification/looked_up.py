@@ -27,7 +27,7 @@ def gathered(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, 
         for dim, one in tensor.looked_up.items():
             rows = one.rows_at(inputs[one.name].reshape(-1).to("cpu", torch.int64).numpy())
             data = inputs[tensor.name].reshape(tensor.memory_shape(program.sizes))
-            found[tensor.name] = data.index_select(dim, torch.from_numpy(rows).to(data.device))
+            found[tensor.name] = data.index_select(dim, torch.as_tensor(rows).to(data.device))
     return found
 
 
@@ -48,11 +48,11 @@ def tables(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, Te
     for tensor in program.tensors:
         for dim, rows in rows_of(tensor, numbers).items():
             data = inputs[tensor.name]
-            where = torch.from_numpy(rows).to(data.device)
+            where = torch.as_tensor(rows).to(data.device)
             found[tensor.name] = _unread(tensor, program.sizes, data).index_copy_(dim, where, data)
         for index in tensor.indices:
             kind: torch.dtype = getattr(torch, ELEMENTS[index.dtype].torch)
-            found[index.name] = torch.from_numpy(numbers[index.name]).to(inputs[tensor.name].device, kind)
+            found[index.name] = torch.as_tensor(numbers[index.name]).to(inputs[tensor.name].device, kind)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 from mugraph.ir.calls import Corner
@@ -116,5 +117,6 @@ def _dimension(
     figures = {name: int(value) for name, value in zip(WINDOW_FIGURES, found[2:-3], strict=True) if value is not None}
     edge, reverse = (word is not None for word in found[-3:-1])
     keeps = cast("Corner", found[-1] or "")
-    windows.append(Window(number, len(taps), **figures, edge=edge, reverse=reverse, keeps=keeps))
+    plain = Window(number, len(taps), edge=edge, reverse=reverse, keeps=keeps)
+    windows.append(replace(plain, **figures))
     return (*positions, *taps)
