@@ -37,7 +37,7 @@ from mugraph.verification.across import Evaluation
 from mugraph.verification.beside_exact import PIECE, Squares, equal, equal_signs
 from mugraph.verification.codes import Codes, errors_of
 from mugraph.verification.draws import Draws, is_small
-from mugraph.verification.float_inputs import Drawn, Scenario, in_memory, make_inputs, scenarios
+from mugraph.verification.float_inputs import Drawn, Scenario, make_inputs, scenarios
 from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.float_specials import SPECIALS, trouble, without_rows_said
 from mugraph.verification.interpreter import patch_interpreter
@@ -45,6 +45,7 @@ from mugraph.verification.judge import Compared, trouble_by_more
 from mugraph.verification.lowering.run import beside_calls
 from mugraph.verification.near import Near
 from mugraph.verification.pieces import Piece, pieces
+from mugraph.verification.placed import in_memory
 from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed, Single
 from mugraph.verification.threads import threads_for
 from mugraph.verification.torch_reference import outputs

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from math import nan, prod
+from math import prod
 from typing import Literal
 
 import torch
@@ -27,15 +27,15 @@ from mugraph.verification.evaluate import ancestors, arguments_of
 from mugraph.verification.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
 from mugraph.verification.float_specials import SPECIALS, Special, put_specials
 from mugraph.verification.float_ties import codes_of, of_ties
-from mugraph.verification.looked_up import agree, tables
+from mugraph.verification.looked_up import agree
 from mugraph.verification.pieces import LARGE, pieces
+from mugraph.verification.placed import place
 from mugraph.verification.roundings import TORCH_TYPES, Eager
 from mugraph.verification.rows import reduced
 from mugraph.verification.stored import held
 from mugraph.verification.torch_reference import Value, largest, outputs
 
 Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits", "ties", "subnormal"] | Special
-_GUARD = 1024  # elements; keeps the start of the tensor aligned
 _LARGE = 200.0  # exp overflows float16 at 11 and float32 at 89
 _CAPPED = 1.2  # times as large, at least, are logits of inputs that are larger by more
 _FOLLOWS = 2.0  # times as large, at most, are logits that follow inputs which are made smaller, as the inputs are
@@ -126,15 +126,6 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
             if (found := drawn_so(headroom, attempt, True, mixed)) is not None:
                 return found
     return None
-
-
-def in_memory(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What a kernel is given: tensors of which rows are looked up as a whole, and the indices, with the others."""
-    found = dict(inputs)
-    for name, data in tables(program, inputs).items():
-        tensor = program.tensor(name)
-        found[name] = place(data, tensor, tensor.memory_shape(program.sizes))
-    return found
 
 
 def _memory(tensor: Layout) -> Hashable:
@@ -346,15 +337,3 @@ def _rounded_if(
                 found[name] = torch.empty(layout.shape(program.sizes), dtype=types[name], device=data.device)
             piece.of(layout, found[name]).copy_(data)
     return found
-
-
-def place(data: Tensor, tensor: Layout, shape: tuple[int, ...]) -> Tensor:
-    """The data (size 1 in expanded dimensions) in the tensor's type and strides, in the middle of a buffer of NaN."""
-    reach = sum((size - 1) * stride for size, stride in zip(data.shape, tensor.strides, strict=True)) + 1
-    kind = TORCH_TYPES[tensor.dtype]
-    read = READ[tensor.dtype]
-    outside = torch.full((), read.largest if read.is_whole else nan, device=data.device).to(kind)
-    buffer = outside.expand(reach + 2 * _GUARD).clone()
-    view = buffer.as_strided(data.shape, tensor.strides, _GUARD)
-    view.copy_(data)
-    return view.expand(shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from mugraph.ir.text import format_program, parse_program
 from mugraph.ir.text.lines import TextError
 from mugraph.ir.transforms.renaming import canonical, key_of
 from mugraph.ir.windows import Window
+from mugraph.trace.tracer import trace_file
+from mugraph.units.joining import units as joined
 
 from tests.engine.units.regions import cut, meta, units
 
@@ -119,6 +122,10 @@ OUTSIDE: dict[str, tuple[Function, dict[str, torch.Tensor]]] = {
         lambda x, w, picks: torch.einsum("ti,taoi->tao", x, w[picks.t()]),
         {"x": X, "w": W, "picks": PICKS},
     ),
+    "an index into what is repeated": (
+        lambda x, w, picks: torch.einsum("ti,taoi->tao", x, w.expand(8, 96, 64)[picks]),
+        {"x": X, "w": meta(96, 64), "picks": PICKS},
+    ),
     "two indices": (
         lambda x, w, picks: torch.einsum("ti,tai->ta", x, w[picks, picks]),
         {"x": X, "w": W, "picks": PICKS},
@@ -135,6 +142,23 @@ def test_the_rest_is_copied_by_pytorch(name: str) -> None:
     function, inputs = OUTSIDE[name]
     parts = cut(function, **inputs)
     assert all(tables(part.program) == {} for part in parts if isinstance(part, SearchUnit))
+
+
+def test_where_sizes_vary_they_are_copied(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(
+        """\
+import torch
+
+# mugraph: t=1..8, x=f16[t, 64], w=f16[8, 96, 64], picks=i64[t, 2]
+def up(x, w, picks):
+    return torch.einsum("ti,taoi->tao", x, w[picks])
+"""
+    )
+    (region,) = trace_file(path).regions
+    (unit,) = units(joined(region))
+    assert region.dynamic is not None
+    assert tables(unit.program) == {}
 
 
 @pytest.mark.parametrize(

@@ -26,12 +26,15 @@ def rows_at(b: Builder, x: Ref, dim: int, index: Ref, dims: AtomDims, *, wraps: 
     row = b.fresh(rows)
     table = b.at(x, (*dims[:dim], row, *dims[end:]))
     where = b.at(index, dims[dim:end])
-    info = b.values[where.source]
-    loaded = _is_loaded(table) and _is_loaded(where) and not table.raw
-    if not loaded or not is_read(info.dtype) or info.dtype not in COMPARED:
+    if not _is_loaded(table) or not _is_loaded(where) or table.raw:
         raise NotLowerable("an index of what is computed, or that is computed, is outside the fragment")
-    if b.varying.keys() & {table.source, where.source}:
-        raise NotLowerable("an index of rows whose number varies is outside the fragment")
+    info, whole = b.values[where.source], b.values[table.source]
+    if not is_read(info.dtype) or info.dtype not in COMPARED:
+        raise NotLowerable(f"an index of type {info.dtype} is outside the fragment")
+    if any(stride == 0 and size > 1 for size, stride in zip(whole.shape, whole.strides, strict=True)):
+        raise NotLowerable("an index into what is repeated is outside the fragment")
+    if b.varying:
+        raise NotLowerable("an index of rows where sizes vary is outside the fragment")
     own = _joined(b, dims[dim:end])
     is_part = any(atom in b.atoms.sections for atom in own)
     if is_part or _joined(b, where.dims) != own or not _lies_densely(info.shape, info.strides):
