@@ -52,10 +52,16 @@ class TensorProgram:
         raise KeyError(name)
 
     def tensor(self, name: str) -> Tensor:
-        for tensor in (*self.tensors, *self.outputs.values()):
+        """An input, an output, or an index by which rows of an input are looked up."""
+        for tensor in (*self.tensors, *self.outputs.values(), *self.indices):
             if tensor.name == name:
                 return tensor
         raise KeyError(name)
+
+    @property
+    def indices(self) -> tuple[Tensor, ...]:
+        """What says which rows of its tensors are read: inputs too, of which no operator knows."""
+        return tuple({index.name: index for tensor in self.tensors for index in tensor.indices}.values())
 
     @property
     def compute_ops(self) -> tuple[Op, ...]:

@@ -15,6 +15,7 @@ from itertools import chain
 from math import prod
 
 from mugraph.ir.dtypes import DType
+from mugraph.ir.lookups import Lookup
 from mugraph.ir.windows import Window
 
 Dims = tuple[tuple[str, ...], ...]
@@ -53,10 +54,27 @@ class Tensor:
             shape[window.dim] = window.extent(self.dims[window.dim], sizes)
         return tuple(shape)
 
+    @property
+    def looked_up(self) -> Mapping[int, Lookup]:
+        """Dimensions of which those rows are read that an index says."""
+        return {window.dim: window.lookup for window in self.windows if window.lookup is not None}
+
+    @property
+    def indices(self) -> tuple[Tensor, ...]:
+        """The tensors that say which of its rows are read."""
+        return tuple(
+            Tensor(one.name, (self.dims[dim],), (1,), one.dtype, one.source) for dim, one in self.looked_up.items()
+        )
+
+    def memory_shape(self, sizes: Sizes) -> tuple[int, ...]:
+        """The shape of the tensor in memory: `shape` counts the rows that are looked up."""
+        found = self.looked_up
+        return tuple(found[at].rows if at in found else size for at, size in enumerate(self.shape(sizes)))
+
     def in_words(self, sizes: Sizes) -> str:
         """Type, shape and strides, as a person reads them; equal for two views of one memory. The stride of a dimension
         of one element says nothing, and is shown as 1."""
-        shape = self.shape(sizes)
+        shape = self.memory_shape(sizes)
         strides = [1 if size == 1 else stride for stride, size in zip(self.strides, shape, strict=True)]
         return f"{self.dtype}{list(shape)} with strides {strides}"
 

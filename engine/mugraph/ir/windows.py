@@ -12,6 +12,9 @@ elements to the next one, of which those between are zeros. Places are counted w
 
 A window with `edge` reads what another tap of its position reads where there is no such place: the nearest place that
 is a whole number of dilations away. A maximum over its taps is one over the places that are there.
+
+A window with a `lookup` has positions alone: each reads the row that an index says (lookups.py). Its places are counted
+as if those rows lay one after the other.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from mugraph.ir.calls import Corner
+from mugraph.ir.lookups import Lookup
 
 _NEAR = 3
 """Places further that a window stays at all sizes."""
@@ -44,6 +48,7 @@ class Window:
     keeps:    where the size of its positions' axis varies and that of the dimension does not, the position, the first
               or the last one, that reads the same place at all sizes; "" where the dimension varies with the axis, so
               that `pad` and `rest` stay. Only of windows that slide
+    lookup:   where the rows are said that it reads; None of any other window. With nothing else of the above
     """
 
     dim: int
@@ -56,6 +61,7 @@ class Window:
     reverse: bool = False
     spread: int = 1
     keeps: Corner = ""
+    lookup: Lookup | None = None
 
     def split(self, axes: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The dimension's axes as positions and taps."""
@@ -98,7 +104,8 @@ class Window:
     @property
     def slides(self) -> bool:
         """Is the place that is read that of its position, a number of places further?"""
-        return not self.taps and max(self.stride, self.spread) == 1 and not self.edge and not self.reverse
+        moves = max(self.stride, self.spread) == 1 and self.lookup is None
+        return not self.taps and moves and not self.edge and not self.reverse
 
     @property
     def leaves(self) -> bool:
@@ -113,7 +120,7 @@ class Window:
     @property
     def is_sum(self) -> bool:
         """Is the element that is read a sum of indices times numbers?"""
-        return self.spread == 1 and not self.edge
+        return self.spread == 1 and not self.edge and self.lookup is None
 
 
 def at_sizes(window: Window, axes: Sequence[str], old: Mapping[str, int], new: Mapping[str, int]) -> Window:
@@ -144,7 +151,7 @@ def room(window: Window, axes: Sequence[str], sizes: Mapping[str, int]) -> tuple
 def resized(window: Window, axes: Sequence[str], old: Mapping[str, int], new: Mapping[str, int]) -> Window:
     """The window at other sizes. Where it reads a dimension some places further, as an operand of a concatenation, so
     much further that little would be left of the dimension, it keeps its place in proportion."""
-    if window.taps or max(window.stride, window.spread) > 1 or window.edge or window.reverse:
+    if not window.slides:
         return window
     before, after = (prod(sizes[axis] for axis in axes) for sizes in (old, new))
 

@@ -71,7 +71,8 @@ def kernel_graph(name: str, region: Region, steps: Sequence[KernelStep | PlainCa
         if isinstance(step, KernelStep):
             ties = {**step.unit.inputs, **step.unit.outputs}
             for block, _ in map(scheduled, made):
-                for tensor in block.tensors:
+                indices = {index.name: index for tensor in block.tensors for index in tensor.indices}
+                for tensor in (*block.tensors, *indices.values()):
                     table.add(tensor, block.sizes, ties.get(tensor.name))
     kernels: list[GraphKernel | LibraryKernel] = []
     names = Scope([kernel.name for made in generated for kernel in made])

@@ -94,7 +94,7 @@ def _region(
         yield _said("", result.reason)
     if result.unsearched and result.plan is not None:
         yield _said("left", result.unsearched)
-    left = outside_words(region)
+    left = outside_words(region, _computed(result))
     if left and left not in (result.reason or ""):
         yield _said("plain", f"{left}, and PyTorch's own")
     if share is not None:
@@ -156,6 +156,12 @@ def beside_words(result: RegionResult) -> str:
     pairs = [kernel.combined for kernel in _launched(result) if kernel.combined is not None]
     said += [f"the sums of {pair.first.name} are combined in the same launch" for pair in pairs]
     return "; ".join(said)
+
+
+def _computed(result: RegionResult) -> set[int]:
+    """Values that kernels compute."""
+    steps = [step for step in result.plan.steps if isinstance(step, KernelStep)] if result.plan is not None else []
+    return {value for step in steps for call in step.unit.calls for value in call.outputs}
 
 
 def _launched(result: RegionResult) -> list[KernelSource]:

@@ -40,11 +40,12 @@ from mugraph.targets import TARGETS, Target
 from mugraph.trace.tracer import trace_file
 from mugraph.tune.compile_pool import CompilePool
 from mugraph.tune.device import detect
+from mugraph.tune.input_specs import input_specs
 from mugraph.tune.measure import METHOD, Measurer
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.process import Unavailable
 from mugraph.tune.statistics import Summary
-from mugraph.tune.tuner import input_specs, subject_of
+from mugraph.tune.tuner import subject_of
 from mugraph.units.region_units import cut_region
 from mugraph.verification.float_test import FloatTester
 

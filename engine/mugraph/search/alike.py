@@ -13,7 +13,7 @@ from mugraph.ir.block import BlockGraph
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
-from mugraph.ir.transforms.renaming import Names, Renaming
+from mugraph.ir.transforms.renaming import Names, Renaming, every_tensor
 from mugraph.ir.transforms.unnamed import Unnamed
 from mugraph.search.topologies.limits import Found, Limits, Searcher, Stats
 
@@ -100,15 +100,21 @@ def _key(program: TensorProgram, limits: Limits) -> Hashable | None:
         return None
     unnamed = Unnamed()
     ops = unnamed.ops(program.ops)
-    tensors = unnamed.tensors([(tensor, tensor.taps) for tensor in program.tensors])
+    tensors = unnamed.tensors([(tensor, (tensor.taps, _looked_up(tensor))) for tensor in program.tensors])
+    tensors = tensors, unnamed.tensors([(index, None) for tensor in program.tensors for index in tensor.indices])
     outputs = tuple(
         [(unnamed.value(value), unnamed.tensors([(tensor, None)])) for value, tensor in program.outputs.items()]
     )
     return ops, tensors, outputs, tuple(program.sizes), limits
 
 
+def _looked_up(tensor: Tensor) -> Hashable:
+    """Dimensions with an index: how many rows they have, a schedule's cost does not ask."""
+    return tuple(tensor.looked_up)
+
+
 def _names(program: TensorProgram) -> Names:
-    every = (*program.tensors, *program.outputs.values())
+    every = every_tensor(program)
     return Names(
         tuple(op.name for op in program.ops),
         tuple(program.sizes),

@@ -13,9 +13,10 @@ from mugraph.sizes.table import SizeTable, at_step, sizes_at
 from mugraph.sizes.tuning import fastest_launch
 from mugraph.sizes.up_to import program_up_to
 from mugraph.tune.compile_pool import CompilePool
+from mugraph.tune.input_specs import input_specs
 from mugraph.tune.measure import Measurer
 from mugraph.tune.statistics import Summary
-from mugraph.tune.tuner import Variant, input_specs, subject_of
+from mugraph.tune.tuner import Variant, subject_of
 from mugraph.verification.float_test import FloatTester
 
 OPTIONS = 5

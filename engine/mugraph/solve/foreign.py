@@ -52,13 +52,13 @@ def _verified(reference: Beside, text: str, launcher: str, tester: FloatTester |
     inputs = matched(program, text, launcher)
     if isinstance(inputs, str):
         return KernelVerdict(Verdict(False, inputs))
-    found = check_text(program, text, launcher, inputs, outputs, seed, shapes=shapes, target=target)
+    found = check_text(program, text, launcher, inputs, outputs, seed, shapes=shapes, target=target, within=True)
     every = [found]
     for configuration in range(1, min(found.configurations, _MOST_CONFIGURATIONS)):
         if found.passed:
             wanted = target if all(one.bound is not None for one in every) else None
             found = check_text(
-                program, text, launcher, inputs, outputs, seed, configuration, shapes=shapes, target=wanted
+                program, text, launcher, inputs, outputs, seed, configuration, shapes=shapes, target=wanted, within=True
             )
             every.append(found)
             if not found.passed:
@@ -122,7 +122,7 @@ def matched(program: TensorProgram, text: str, launcher: str) -> list[str] | str
 def _sources(program: TensorProgram) -> Sequence[tuple[str, str]]:
     """What the code calls each piece of memory, and the first tensor that it is."""
     found: dict[str, str] = {}
-    for tensor in program.tensors:
+    for tensor in (*program.tensors, *program.indices):
         found.setdefault(tensor.source or tensor.name, tensor.name)
     return list(found.items())
 

@@ -16,10 +16,11 @@ from mugraph.protocol.settings import CompareWith
 from mugraph.sizes.search_unit import estimates_at
 from mugraph.solve.pytorch import library_us
 from mugraph.targets import Target
+from mugraph.tune.input_specs import input_specs
 from mugraph.tune.measure import Measurer
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.statistics import Summary
-from mugraph.tune.tuner import input_specs, subject_of
+from mugraph.tune.tuner import subject_of
 
 _log = logging.getLogger("mugraph.solve")
 

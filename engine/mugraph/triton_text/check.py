@@ -15,6 +15,7 @@ from mugraph.triton_text.refusals import Refused, TooMuch, Unreadable, Wrong
 from mugraph.triton_text.surveyed import Layout, Surveyed
 from mugraph.triton_text.verdict import TextVerdict
 from mugraph.verification.evaluate import Malformed
+from mugraph.verification.index_numbers import Numbers, draws_of, numbers_of
 
 TOO_MUCH = "too much"
 """The check of a text whose memory is in order, and whose numbers would take too long to look at."""
@@ -36,6 +37,7 @@ def check_text(
     shapes: Mapping[str, Layout] | None = None,
     target: float | None = None,
     most: float = inf,
+    within: bool = False,
 ) -> TextVerdict:
     """inputs: the program's tensors in the order of the launcher's parameters; outputs: in the order of its results
     configuration: of kernels that have several (@triton.autotune). given: other arguments of the launcher, by name
@@ -45,11 +47,39 @@ def check_text(
     target: run it with as many seeds as show, by Theorem 2, that a wrong text passes with this chance at most; where
         the theorem does not cover it, or not all blocks are run, the verdict says so. None asks for no bound
     most: elements read by the blocks that are run, above which no number is looked at: the check is then TOO_MUCH
+    within: indices hold numbers of rows alone, as PyTorch asks; else others as well, for which the nearest row is read
     """
+    *others, last = draws_of(program, np.random.default_rng(np.random.SeedSequence(seed)), beyond=not within)
+    for indices in others:
+        verdict = _checked(program, text, launcher, inputs, outputs, seed, configuration, given, memory_alone, left,
+                           shapes, None, most, indices)  # fmt: skip
+        if not verdict.passed:
+            return verdict
+    return _checked(program, text, launcher, inputs, outputs, seed, configuration, given, memory_alone, left, shapes,
+                    target, most, last)  # fmt: skip
+
+
+def _checked(
+    program: TensorProgram,
+    text: str,
+    launcher: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    seed: int | None,
+    configuration: int,
+    given: Mapping[str, object] | None,
+    memory_alone: bool,
+    left: str,
+    shapes: Mapping[str, Layout] | None,
+    target: float | None,
+    most: float,
+    indices: Mapping[str, Numbers],
+) -> TextVerdict:
+    """With one draw of the indices. The other parameters are those of `check_text`."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
     try:
         checked = Surveyed(program, text, launcher, inputs, outputs, rng, configuration, given or {}, shapes or {},
-                           most)  # fmt: skip
+                           most, indices)  # fmt: skip
         left = left or _why_no_numbers(program)
         if left and not memory_alone:
             raise Unreadable(left)
@@ -87,7 +117,8 @@ def check_bits(
     rng = np.random.default_rng()
     field = BitField(rng, dtype)
     try:
-        checked = Surveyed(program, text, launcher, inputs, outputs, rng, 0, {}, {}, MOST_READ)
+        numbers = numbers_of(program)
+        checked = Surveyed(program, text, launcher, inputs, outputs, rng, 0, {}, {}, MOST_READ, numbers)
         checked.compare_bits(Bits(field))
     except (Refused, Malformed) as error:
         return (str(error) if isinstance(error, NotSame | Malformed) else f"by its text, {error}"), ""

@@ -50,6 +50,8 @@ def earned(text: Surveyed, way: Way, target: float) -> Earned:
 
 def _counted(text: Surveyed, way: Way) -> Counted:
     """Of all that is returned. Raises Unbounded."""
+    if text.reference.indices:
+        raise Unbounded("which rows are looked up is drawn a few times")
     if not text.is_whole():
         raise Unbounded(f"{text.count_run()} of its {text.blocks} blocks were run")
     if text.adds:

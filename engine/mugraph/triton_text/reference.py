@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
@@ -17,6 +17,7 @@ from mugraph.triton_text.reals import Real, Reals
 from mugraph.triton_text.tensors import extent_of
 from mugraph.verification.evaluate import ancestors, evaluate_program
 from mugraph.verification.field import FieldValue
+from mugraph.verification.index_numbers import rows_of
 from mugraph.verification.relations import Relations
 from mugraph.verification.restrict import Slices, count_of, free_axes, places_of, restricted
 from mugraph.verification.work import work
@@ -26,7 +27,10 @@ Flat = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Reference:
+    """indices: what those hold by which rows are looked up"""
+
     program: TensorProgram
+    indices: Mapping[str, Flat] = field(default_factory=dict[str, Flat])
 
     @cached_property
     def numbers(self) -> Mapping[str, int]:
@@ -50,7 +54,7 @@ class Reference:
         return max((start + self.extent(self.program.tensor(name)) for name, start in self.numbers.items()), default=1)
 
     def extent(self, tensor: Tensor) -> int:
-        return extent_of(tensor.shape(self.program.sizes), tensor.strides)
+        return extent_of(tensor.memory_shape(self.program.sizes), tensor.strides)
 
     @cached_property
     def _classes(self) -> list[frozenset[str]]:
@@ -93,6 +97,8 @@ class Reference:
     def _taken(self, tensor: Tensor, slices: Slices, inputs: Inputs) -> FieldValue:
         rank = len(tensor.dims)
         every = [places_of(tensor, dim, self.program.sizes, slices) for dim in range(rank)]
+        for dim, rows in rows_of(tensor, self.indices).items():
+            every[dim] = rows[every[dim]]
         run = next((d for d in range(rank) if tensor.strides[d] == 1 and _is_run(every[d])), None)
         places = np.full((1,) * rank, self.numbers[tensor.name], np.int64)
         for dim, stride in enumerate(tensor.strides):

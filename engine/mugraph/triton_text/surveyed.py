@@ -31,6 +31,7 @@ from mugraph.triton_text.running import Launch, World
 from mugraph.triton_text.source import listed, read_module
 from mugraph.triton_text.tensors import HostTensor, dense, extent_of, same_places
 from mugraph.verification.field import FieldArithmetic
+from mugraph.verification.index_numbers import Numbers
 
 Layout = tuple[tuple[int, ...], tuple[int, ...]]
 """A shape and strides."""
@@ -77,13 +78,14 @@ class Surveyed:
         other: Mapping[str, object],
         shapes: Mapping[str, Layout],
         most: float = inf,
+        indices: Mapping[str, Numbers] | None = None,
     ) -> None:
-        """most: as of World"""
+        """most: as of World. indices: what those hold by which rows are looked up"""
         module = read_module(text)
         if launcher not in module.functions:
             raise Unreadable(f"the text has no function {launcher}")
         self._program, self.rng, self._text = program, rng, text
-        self.reference = Reference(program)
+        self.reference = Reference(program, indices or {})
         self._shapes = shapes
         world = _no_world()
         world.most, world.takes_tf32 = most, _may_take_tf32(program)
@@ -128,15 +130,16 @@ class Surveyed:
     def _input(self, name: str) -> HostTensor:
         tensor = self._program.tensor(name)
         shape, strides = self._layout(name)
-        size, source = self.reference.extent(tensor), self.reference.numbers[name]
+        data = self.reference.indices.get(name)
+        size, source = self.reference.extent(tensor), self.reference.numbers.get(name, 0)
         if extent_of(shape, strides) != size:
             raise Unreadable(f"{name} has another place in memory than the program says")
-        memory = Memory(name, size, READ[tensor.dtype].torch, shape, strides, source=source)
+        memory = Memory(name, size, READ[tensor.dtype].torch, shape, strides, source=source, data=data)
         return HostTensor(memory, shape, strides)
 
     def _layout(self, name: str) -> Layout:
         tensor = self._program.tensor(name)
-        shape = tensor.shape(self._program.sizes)
+        shape = tensor.memory_shape(self._program.sizes)
         found = self._shapes.get(name, (shape, tensor.strides))
         return found if prod(found[0]) == prod(shape) else (shape, tensor.strides)
 

@@ -13,9 +13,9 @@ from math import inf
 from mugraph.ir.block import Candidate
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
-from mugraph.plans.scales import input_scale
 from mugraph.search.topologies.limits import never
 from mugraph.tune.compile_pool import CompilePool
+from mugraph.tune.input_specs import input_specs
 from mugraph.tune.measure import Measurer, Refused
 from mugraph.tune.messages import InputSpec, Subject
 from mugraph.tune.statistics import Summary
@@ -106,14 +106,6 @@ class Tuned:
     def times(self) -> Sequence[Found]:
         """All of them, at most FINALISTS."""
         return tuple(self.in_turn())
-
-
-def input_specs(program: TensorProgram, names: Sequence[str]) -> tuple[InputSpec, ...]:
-    """Inputs at the program's shapes."""
-    return tuple(
-        InputSpec(tensor.shape(program.sizes), tensor.strides, tensor.dtype, input_scale(program, tensor.name))
-        for tensor in (program.tensor(name) for name in names)
-    )
 
 
 def first_of(variants: Sequence[Variant], worth_us: float) -> int:

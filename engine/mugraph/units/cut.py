@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mugraph.ir.calls import operands
-from mugraph.units.fusion import BANDWIDTH, LAUNCH_US
+from mugraph.units.fusion import BANDWIDTH, LAUNCH_US, bytes_unread
 from mugraph.units.growing import GrowingUnit
 from mugraph.units.growth import UnitGrowth
 from mugraph.units.region_graph import RegionGraph
@@ -60,10 +60,14 @@ class Cutter:
     def _cost(self, units: Sequence[GrowingUnit], plain: set[int]) -> float:
         """Estimated microseconds of a cut, from the bytes it moves and the kernels it launches."""
         graph = self._graph
+        unread = sum(bytes_unread(unit.lowered.program) for unit in units)
         moved = [{*graph.inputs(unit.calls), unit.output} for unit in units]
         alone = [graph.calls[i] for i in plain if not graph.shape_only(i)]
         moved += [{*operands(call), *call.outputs} for call in alone]
-        return sum(LAUNCH_US + sum(graph.bytes_of(value) for value in values) / BANDWIDTH for values in moved)
+        return (
+            sum(LAUNCH_US + sum(graph.bytes_of(value) for value in values) / BANDWIDTH for values in moved)
+            - unread / BANDWIDTH
+        )
 
     def _alone(self, plain: set[int]) -> int:
         return sum(not self._graph.shape_only(i) for i in plain)

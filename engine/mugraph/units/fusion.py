@@ -52,9 +52,30 @@ def kernel_us(values: Sequence[TensorInfo], program: TensorProgram | None = None
     """Estimated microseconds of one kernel that moves these values and computes the program's products: the time of its
     traffic or of its arithmetic, whichever is longer."""
     moved = sum(bytes_of(info) for info in values)
-    products = [op for op in program.ops if op.kind.contracts] if program is not None else []
-    flops = sum(2 * prod(program.sizes[axis] for axis in (*op.axes, *op.over)) for op in products) if program else 0
+    moved -= bytes_unread(program) if program is not None else 0
+    flops = _flops(program) if program is not None else 0
     return LAUNCH_US + max(moved / BANDWIDTH, flops / _FLOPS)
+
+
+def is_bound_by_memory(program: TensorProgram) -> bool:
+    """Do its tensors take longer to be moved than its products to be computed?"""
+    every = (*program.tensors, *program.outputs.values())
+    moved = sum(prod(tensor.shape(program.sizes)) * ITEMSIZE[tensor.dtype] for tensor in every)
+    return _flops(program) / _FLOPS <= moved / BANDWIDTH
+
+
+def _flops(program: TensorProgram) -> int:
+    products = [op for op in program.ops if op.kind.contracts]
+    return sum(2 * prod(program.sizes[axis] for axis in (*op.axes, *op.over)) for op in products)
+
+
+def bytes_unread(program: TensorProgram) -> int:
+    """Of tensors of which rows are looked up: bytes of the other rows."""
+    found = 0
+    for tensor in (tensor for tensor in program.tensors if tensor.looked_up):
+        whole, read = prod(tensor.memory_shape(program.sizes)), prod(tensor.shape(program.sizes))
+        found += ITEMSIZE[tensor.dtype] * max(0, whole - read)
+    return found
 
 
 def joins_well(program: TensorProgram, *, crowded: bool) -> bool:
@@ -77,7 +98,11 @@ def _goes_beyond_windows(program: TensorProgram) -> bool:
     """Whether a product of a windowed tensor (a convolution) is reduced again, or is part of a root. Then its whole map
     would have to be in one block; and verification draws the arguments of roots row by row, which fails where rows
     overlap."""
-    windowed = {tensor.name for tensor in program.tensors if not all(window.slides for window in tensor.windows)}
+    windowed = {
+        tensor.name
+        for tensor in program.tensors
+        if not all(window.slides or window.lookup for window in tensor.windows)
+    }
     below: set[str] = set()
     for op in program.ops:
         if any(name in below for name in op.inputs):

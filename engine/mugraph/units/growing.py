@@ -11,7 +11,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Region
 from mugraph.trace.regions.value_names import value_names
 from mugraph.units.fusion import fits
-from mugraph.units.looked_up import looks_up
+from mugraph.units.looked_up import gathers_well, looks_up
 from mugraph.units.lower import Lowered, NotLowerable, lower
 from mugraph.units.region_graph import RegionGraph
 
@@ -97,7 +97,9 @@ class UnitPrograms:
             )
         except NotLowerable:
             return None
-        return lowered if fits(lowered.program) and not looks_up(lowered.program) else None
+        program = lowered.program
+        is_kernel = fits(program) and not looks_up(program) and gathers_well(program)
+        return lowered if is_kernel else None
 
 
 def worthwhile(unit: GrowingUnit) -> bool:

@@ -15,6 +15,7 @@ from mugraph.ops.algebra.registry import entry_for
 from mugraph.trace.regions.value_names import value_names
 from mugraph.units.fusion import fits, joins_well, kernel_us
 from mugraph.units.growing import identifier_of
+from mugraph.units.looked_up import gathers_well
 from mugraph.units.lower import Lowered, NotLowerable, lower
 from mugraph.units.order import search_unit
 from mugraph.units.part_views import PartViews, read_by
@@ -215,7 +216,8 @@ class Joiner:
         lowered = self._lowered(calls, outputs)
         if lowered is None or len(lowered.program.compute_ops) > MAX_OPS * len(outputs):
             return None
-        if not fits(lowered.program) or not joins_well(lowered.program, crowded=True):
+        program = lowered.program
+        if not fits(program) or not joins_well(program, crowded=True) or not gathers_well(program):
             return None
         parts = (*one.own, *other.own, *(view for view in views if view in joined))
         apart = tuple(item.unit for item in in_order(parts))

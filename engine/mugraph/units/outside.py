@@ -6,7 +6,7 @@ PyTorch's own names do not say which it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from mugraph.ir.calls import Call, is_inplace, operands
 from mugraph.ir.region import Region
@@ -57,18 +57,22 @@ def _is_known(call: Call, region: Region) -> bool:
     return all(region.values[value].triangle is not None for value in call.outputs)
 
 
-def outside(region: Region) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The calls' names, each with the lines it is in, counted from 1; in the order of the source."""
+def outside(region: Region, computed: Collection[int] = ()) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The calls' names, each with the lines it is in, counted from 1; in the order of the source.
+
+    computed: values that kernels compute, as rows that are looked up for a product and would else be a copy"""
     lines: dict[str, dict[int, None]] = {}
     for call in sorted(region.calls, key=lambda call: call.range.start):
+        if call.outputs and set(call.outputs) <= {*computed}:
+            continue
         if (_is_outside(call) or _is_refused(call, region)) and not _is_known(call, region):
             lines.setdefault(canonical(call.target), {})[call.range.start.line + 1] = None
     return tuple((name, tuple(found)) for name, found in lines.items())
 
 
-def outside_words(region: Region) -> str:
+def outside_words(region: Region, computed: Collection[int] = ()) -> str:
     """ "torch.sort in line 12 and Tensor.gather in lines 14, 20 are outside the algebra"; "" where nothing is."""
-    found = outside(region)
+    found = outside(region, computed)
     if not found:
         return ""
     said = [f"{name} in line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}" for name, lines in found]

@@ -15,7 +15,8 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Call, SearchUnit
 from mugraph.ir.tensors import Tensor
-from mugraph.ir.transforms.renaming import Names, Renaming
+from mugraph.ir.transforms.renaming import Names, Renaming, every_tensor
+from mugraph.ir.windows import Window
 
 T = TypeVar("T")
 
@@ -63,6 +64,7 @@ class _Whole:
 
     sizes: dict[str, int] = field(default_factory=dict[str, int])
     inputs: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
+    indices: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
     outputs: dict[str, Tensor] = field(default_factory=dict[str, Tensor])
     ops: list[Op] = field(default_factory=list[Op])
     loads: dict[str, str] = field(default_factory=dict[str, str])
@@ -83,6 +85,7 @@ class _Whole:
         renamed = renaming.program(program, program.name)
         self.sizes |= renamed.sizes
         self.inputs |= {tensor.name: tensor for tensor in renamed.tensors}
+        self.indices |= {index.name: index for index in renamed.indices}
         self.outputs |= renamed.outputs
         self.ops += [op for op in renamed.ops if op.name not in taken]
         self.loads |= {op.tensor: op.name for op in renamed.ops if op.kind is Kind.LOAD}
@@ -92,21 +95,29 @@ class _Whole:
     def _tensors(self, unit: SearchUnit, axes: Mapping[str, str]) -> dict[str, str]:
         """With the name that the same tensor has in a unit before."""
         program = unit.program
-        taken = {tensor.name for tensor in (*self.inputs.values(), *self.outputs.values())}
+        taken = {tensor.name for tensor in (*self.inputs.values(), *self.indices.values(), *self.outputs.values())}
         found: dict[str, str] = {}
-        for tensor in program.tensors:
-            dims = tuple(tuple(axes[axis] for axis in dim) for dim in tensor.dims)
-            value = unit.inputs[tensor.name]
-            same = (
-                name
-                for name, other in self.inputs.items()
-                if self.values[name] == value and other == replace(tensor, name=name, dims=dims)
-            )
-            name = next(same, None)
-            if name is not None and name not in found.values():
-                found[tensor.name] = name
-        own = [tensor.name for tensor in (*program.tensors, *program.outputs.values()) if tensor.name not in found]
+        for known, tensors in ((self.indices, program.indices), (self.inputs, program.tensors)):
+            for tensor in tensors:
+                dims = tuple(tuple(axes[axis] for axis in dim) for dim in tensor.dims)
+                windows = tuple(_by(window, found) for window in tensor.windows)
+                value = unit.inputs[tensor.name]
+                same = (
+                    name
+                    for name, other in known.items()
+                    if self.values[name] == value and other == replace(tensor, name=name, dims=dims, windows=windows)
+                )
+                name = next(same, None)
+                if name is not None and name not in found.values():
+                    found[tensor.name] = name
+        own = [tensor.name for tensor in every_tensor(program) if tensor.name not in found]
         return found | _apart(own, {*taken, *found.values()}, taken)
+
+
+def _by(window: Window, names: Mapping[str, str]) -> Window:
+    """With the name that its index has in units before; none, if it has none."""
+    one = window.lookup
+    return window if one is None else replace(window, lookup=replace(one, name=names.get(one.name, "")))
 
 
 def _apart(names: Collection[str], others: Collection[str], taken: Collection[str]) -> dict[str, str]:

@@ -46,7 +46,18 @@ class Meant:
 def meant(program: TensorProgram) -> Mapping[str, Meant]:
     """By the program's tensors of whole numbers that are compared."""
     ops = {op.name: op for op in program.ops}
-    return {tensor.name: _meant(program, tensor.name, ops) for tensor in program.tensors if tensor.dtype in COMPARED}
+    compared = (tensor.name for tensor in program.tensors if tensor.dtype in COMPARED)
+    return {**{name: _meant(program, name, ops) for name in compared}, **_rows(program)}
+
+
+def _rows(program: TensorProgram) -> dict[str, Meant]:
+    """Of indices by which rows are looked up: those that all of their tensors have."""
+    found: dict[str, Meant] = {}
+    for one in (one for tensor in program.tensors for one in tensor.looked_up.values()):
+        known = found.get(one.name, Meant(one.least, one.rows - one.least, ()))
+        first, end = max(known.first, one.least), min(known.first + known.count, one.rows)
+        found[one.name] = Meant(first, end - first, ())
+    return found
 
 
 def _meant(program: TensorProgram, tensor: str, ops: Mapping[str, Op]) -> Meant:

@@ -45,6 +45,7 @@ from mugraph.verification.judge import Compared, trouble_by_more
 from mugraph.verification.lowering.run import beside_calls
 from mugraph.verification.near import Near
 from mugraph.verification.pieces import Piece, pieces
+from mugraph.verification.placed import in_memory
 from mugraph.verification.roundings import EPSILON, SINGLE, TORCH_TYPES, Perturbed, Single
 from mugraph.verification.threads import threads_for
 from mugraph.verification.torch_reference import outputs
@@ -228,7 +229,8 @@ class _Run:
         for tensor in self.program.outputs.values():
             if tensor.name not in self.names:  # what is compared is what there is
                 return f"the launcher does not return {tensor.name}"
-        arguments = [self._argument(name) for name in self.order]
+        memory = in_memory(self.program, self.drawn.inputs)
+        arguments = [self._argument(name, memory[name]) for name in self.order]
         # Whole buffers, so that writes into gaps and guards show too; compared as bits because they hold NaN.
         unchanged = Unchanged([_bits(argument) for argument in arguments])
         with _poisoned(), np.errstate(all="ignore"):  # the interpreter computes with numpy
@@ -252,8 +254,7 @@ class _Run:
         own = {name: program.tensor(name).shape(program.sizes) for name in self.names}
         return {name: result.reshape(own[name]) for name, result in zip(self.names, kept, strict=True)}
 
-    def _argument(self, name: str) -> Tensor:
-        tensor = self.drawn.inputs[name]
+    def _argument(self, name: str, tensor: Tensor) -> Tensor:
         if name not in self.shapes or prod(self.shapes[name][0]) != tensor.numel():
             return tensor
         shape, strides = self.shapes[name]

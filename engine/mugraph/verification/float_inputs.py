@@ -7,10 +7,10 @@ the tensor shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from math import nan, prod
+from math import prod
 from typing import Literal
 
 import torch
@@ -19,7 +19,6 @@ from torch import Tensor
 from mugraph.ir.dtypes import COMPARED, COMPUTED, READ, DType
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
-from mugraph.ir.tensors import Sizes
 from mugraph.ir.tensors import Tensor as Layout
 from mugraph.search.topologies.softmax import is_shift_invariant
 from mugraph.verification.across import Evaluation
@@ -28,14 +27,15 @@ from mugraph.verification.evaluate import ancestors, arguments_of
 from mugraph.verification.float_kinds import FAR, centred, far, others, with_kinds, with_spikes
 from mugraph.verification.float_specials import SPECIALS, Special, put_specials
 from mugraph.verification.float_ties import codes_of, of_ties
+from mugraph.verification.looked_up import agree
 from mugraph.verification.pieces import LARGE, pieces
+from mugraph.verification.placed import place
 from mugraph.verification.roundings import TORCH_TYPES, Eager
 from mugraph.verification.rows import reduced
 from mugraph.verification.stored import held
 from mugraph.verification.torch_reference import Value, largest, outputs
 
 Scenario = Literal["normal", "rows", "cancellation", "ends", "large logits", "ties", "subnormal"] | Special
-_GUARD = 1024  # elements; keeps the start of the tensor aligned
 _LARGE = 200.0  # exp overflows float16 at 11 and float32 at 89
 _CAPPED = 1.2  # times as large, at least, are logits of inputs that are larger by more
 _FOLLOWS = 2.0  # times as large, at most, are logits that follow inputs which are made smaller, as the inputs are
@@ -73,11 +73,12 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         drawn = make_inputs(program, "normal", generator)
         if drawn is None or not put_specials(program, drawn.inputs, scenario, generator):
             return None
+        agree(program, drawn.inputs)
         return replace(drawn, eager=_rounded(program, drawn.inputs))
-    owners: dict[tuple[str, tuple[int, ...], tuple[int, ...]], str] = {}
+    owners: dict[tuple[Hashable, tuple[int, ...], tuple[int, ...]], str] = {}
     home: dict[str, str] = {}
     for tensor in program.tensors:
-        key = (tensor.source or f"tensor {tensor.name}", tensor.shape(program.sizes), tensor.strides)
+        key = (_memory(tensor), tensor.shape(program.sizes), tensor.strides)
         home[tensor.name] = owners.setdefault(key, tensor.name)
     numbers = meant(program)
     state = generator.get_state()
@@ -106,8 +107,10 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
         top = bound * factor**0.5 if follows else bound
         drawn = _bounded_logits(program, drawn, home, top, only_larger=scenario != "large logits")
         # Of gigabytes, none is held twice.
-        placed = {name: place(drawn.pop(name), program.tensor(name), program.sizes) for name in list(drawn)}
+        shapes = {name: program.tensor(name).shape(program.sizes) for name in drawn}
+        placed = {name: place(drawn.pop(name), program.tensor(name), shape) for name, shape in shapes.items()}
         inputs = {name: placed[owner] for name, owner in home.items()}
+        agree(program, inputs)
         eager = _eager(program, inputs, headroom)
         return None if eager is None else Drawn(inputs, eager)
 
@@ -123,6 +126,12 @@ def make_inputs(program: TensorProgram, scenario: Scenario, generator: torch.Gen
             if (found := drawn_so(headroom, attempt, True, mixed)) is not None:
                 return found
     return None
+
+
+def _memory(tensor: Layout) -> Hashable:
+    """What tensors have in common whose numbers are the same."""
+    indices = tuple(index.name for index in tensor.indices)
+    return (tensor.source, indices) if tensor.source else f"tensor {tensor.name}"
 
 
 def _below_positive(program: TensorProgram) -> Iterator[str]:
@@ -328,15 +337,3 @@ def _rounded_if(
                 found[name] = torch.empty(layout.shape(program.sizes), dtype=types[name], device=data.device)
             piece.of(layout, found[name]).copy_(data)
     return found
-
-
-def place(data: Tensor, tensor: Layout, sizes: Sizes) -> Tensor:
-    """The data (size 1 in expanded dimensions) in the tensor's type and strides, in the middle of a buffer of NaN."""
-    reach = sum((size - 1) * stride for size, stride in zip(data.shape, tensor.strides, strict=True)) + 1
-    kind = TORCH_TYPES[tensor.dtype]
-    read = READ[tensor.dtype]
-    outside = torch.full((), read.largest if read.is_whole else nan, device=data.device).to(kind)
-    buffer = outside.expand(reach + 2 * _GUARD).clone()
-    view = buffer.as_strided(data.shape, tensor.strides, _GUARD)
-    view.copy_(data)
-    return view.expand(tensor.shape(sizes))

@@ -120,6 +120,16 @@ def load(tensor: torch.Tensor, layout: Tensor, sizes: Mapping[str, int]) -> torc
     return tensor.reshape([sizes[axis] for axis in layout.axes])
 
 
+def chosen(inputs: Mapping[str, torch.Tensor], layout: Tensor, sizes: Mapping[str, int]) -> torch.Tensor:
+    """The tensor that a load reads: of one with an index, the rows that this says, one after the other."""
+    tensor = inputs[layout.name]
+    for dim, one in layout.looked_up.items():
+        numbers = inputs[one.name].long().flatten()
+        assert bool(((numbers >= (-one.rows if one.wraps else 0)) & (numbers < one.rows)).all())
+        tensor = tensor.reshape(layout.memory_shape(sizes)).index_select(dim, numbers % one.rows)
+    return tensor
+
+
 def spread_out(tensor: torch.Tensor, dim: int, spread: int) -> torch.Tensor:
     """With so many places from one element along a dimension to the next one, zeros between."""
     shape = list(tensor.shape)
@@ -183,7 +193,8 @@ def evaluate(program: TensorProgram, inputs: Mapping[str, torch.Tensor]) -> dict
         if op.kind is Kind.LOAD:
             layout = program.tensor(op.tensor)
             assert tuple(sorted(layout.axes)) == op.axes
-            values[op.name] = ("".join(letter[a] for a in layout.axes), load(inputs[op.tensor], layout, program.sizes))
+            rows = chosen(inputs, layout, program.sizes)
+            values[op.name] = ("".join(letter[a] for a in layout.axes), load(rows, layout, program.sizes))
             continue
         if op.kind is Kind.CONST:
             values[op.name] = ("", torch.tensor(op.value, dtype=torch.float64))
@@ -273,7 +284,7 @@ def well_formed(lowered: Lowered) -> None:
         assert op.name.isidentifier()
         seen.add(op.name)
     assert {t.name for t in program.tensors} == {op.tensor for op in program.ops if op.kind is Kind.LOAD}
-    assert {t.name for t in program.tensors} == set(lowered.inputs)
+    assert {t.name for t in (*program.tensors, *program.indices)} == set(lowered.inputs)
     used = {name for op in program.ops for name in op.inputs} | set(program.outputs)
     assert used == seen, "dead operators"
     for tensor in (*program.tensors, *program.outputs.values()):

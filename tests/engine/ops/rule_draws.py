@@ -33,13 +33,14 @@ class T:
 
 @dataclass(frozen=True)
 class Indices:
-    """Whole numbers from 0 up to below a count."""
+    """Whole numbers from 0, or from the least one, up to below a count."""
 
     shape: tuple[int, ...]
     count: int
+    least: int = 0
 
     def make(self) -> torch.Tensor:
-        return torch.randint(0, self.count, self.shape)
+        return torch.randint(self.least, self.count, self.shape)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tests.engine.ops.rule_draws import Drawn, Rng, T, drawn, shape, some
+from tests.engine.ops.rule_draws import Drawn, Indices, Rng, T, drawn, shape, some
 from tests.engine.ops.rule_pointwise_families import unary
 
 
@@ -118,7 +118,23 @@ def getitem(rng: Rng) -> Drawn:
         (Ellipsis, -1), (whole, whole, whole), (), slice(None, None, 1), (1, slice(1, 3)), (slice(1, 3), None, 2),
         (Ellipsis, slice(1, None, 2), 0), slice(-1, None), (-2, Ellipsis, None), (slice(None, None, 2), slice(2)),
     ))  # fmt: skip
+    rows = rng.choice((Indices((2,), 3, -3), (Indices((3, 2), 3, -3), Ellipsis), (Indices((1,), 3), whole)))
+    if rng.random() < 0.3:
+        return rng.choice((drawn(T((3, 4, 1)), rows), drawn(T((2, 4)), (whole, Indices((3,), 4, -4)))))
     return drawn(T((3, 4, 1)), index)
+
+
+def index_select(rng: Rng) -> Drawn:
+    of = list(shape(rng))
+    dim = rng.randrange(len(of))
+    of[dim] = max(2, of[dim])
+    index = Indices((rng.choice((1, 2, 5)),), of[dim])
+    return rng.choice((drawn(T(tuple(of)), dim - len(of), index), drawn(T(tuple(of)), dim=dim, index=index)))
+
+
+def embedding(rng: Rng) -> Drawn:
+    rows = rng.choice((2, 5, 8))
+    return drawn(Indices(shape(rng, 0, 3), rows), T((rows, rng.choice((1, 3, 4)))), **some(rng, padding_idx=1))
 
 
 def narrow(rng: Rng) -> Drawn:
@@ -228,6 +244,7 @@ VIEWS: dict[str, Callable[[Rng], Drawn]] = {
     "transpose": transpose, "swapaxes": transpose, "swapdims": transpose, "T": matrix, "t": matrix,
     "mT": at_least_matrix, "permute": permute, "movedim": movedim, "moveaxis": movedim,
     "expand": expand, "expand_as": expand_as, "broadcast_to": broadcast_to, "repeat": repeat, "tile": tile,
+    "index_select": index_select, "embedding": embedding,
     "repeat_interleave": repeat_interleave, "getitem": getitem, "narrow": narrow, "select": select, "chunk": chunk,
     "split": split, "split_with_sizes": split_with_sizes, "tensor_split": tensor_split, "unbind": unbind,
     "pixel_shuffle": pixel_shuffle, "pixel_unshuffle": pixel_unshuffle, "channel_shuffle": channel_shuffle,

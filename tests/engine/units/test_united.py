@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+import torch
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.region import Call, Position, Range, Ref, SearchUnit
 from mugraph.ir.spec import check_program
@@ -12,6 +13,7 @@ from mugraph.units.united import NotOne, united
 
 from tests.engine.codegen.cases import CASES
 from tests.engine.codegen.splits import program_of
+from tests.engine.units.regions import cut, meta, units
 
 HERE = Range(Position(0, 0), Position(0, 1))
 
@@ -77,3 +79,31 @@ def test_sizes_that_vary() -> None:
     one = unit("gated_mlp", {"x": 0, "w_gate": 1, "w_up": 2}, 5)
     with pytest.raises(NotOne, match="a size that varies"):
         united([one, replace(one, program=replace(one.program, least={"m": 1}))], "both")
+
+
+def chosen(x: torch.Tensor, w: torch.Tensor, picks: torch.Tensor) -> torch.Tensor:
+    return torch.einsum("ti,taoi->tao", x, w[picks])
+
+
+def experts(x: int, w: int, picks: int, made: int) -> SearchUnit:
+    """Of rows of weights, with the numbers of its values."""
+    inputs = {"x": meta(2, 64), "w": meta(8, 96, 64), "picks": meta(2, 2, dtype=torch.int64)}
+    (found,) = units(cut(chosen, **inputs))
+    return replace(found, inputs={"x": x, "w": w, "picks": picks}, outputs={"out": made})
+
+
+def test_an_index_that_both_read_is_one() -> None:
+    whole, (_, second) = united([experts(0, 1, 2, 5), experts(0, 3, 2, 6)], "both")
+    assert check_program(whole.program) == []
+    assert [index.name for index in whole.program.indices] == ["picks"]
+    assert second.tensors == {"x": "x", "w": "w_2", "picks": "picks", "out": "out_2"}
+    assert whole.inputs == {"x": 0, "w": 1, "w_2": 3, "picks": 2}
+
+
+def test_rows_that_another_index_says_are_others() -> None:
+    """Also of one table."""
+    whole, (_, second) = united([experts(0, 1, 2, 5), experts(0, 1, 4, 6)], "both")
+    assert check_program(whole.program) == []
+    assert [index.name for index in whole.program.indices] == ["picks", "picks_2"]
+    assert second.tensors == {"x": "x", "w": "w_2", "picks": "picks_2", "out": "out_2"}
+    assert whole.inputs == {"x": 0, "w": 1, "w_2": 1, "picks": 2, "picks_2": 4}

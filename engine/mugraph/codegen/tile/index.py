@@ -153,7 +153,8 @@ class Indices:
         varying = frozenset(axis for axis in tensor.axes if axis in self.plan and self.plan[axis].dynamic)
         symbols = stride_symbols(tensor, self.sizes, self.names.size, varying)
         self._check_strides(tensor, strides, symbols)
-        far = sum(abs(stride) * (self.sizes[axis] - 1) for axis, stride in strides.items()) >= REACH
+        reach = sum(abs(stride) * (self.sizes[axis] - 1) for axis, stride in strides.items())
+        far = reach + sum(tensor.strides[dim] * one.rows for dim, one in tensor.looked_up.items()) >= REACH
         before = {
             tensor.dims[window.dim][0]: begins(window, self.names.size[axis], self.sizes[axis])
             for window in tensor.windows

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from mugraph.codegen.tile.axes import Dim, Role
 from mugraph.codegen.tile.halves import load_halves
+from mugraph.codegen.tile.lookups import row_texts, row_values
 from mugraph.codegen.tile.nodes import Node
 from mugraph.codegen.tile.pads import Pad
 from mugraph.codegen.tile.text import Assign, Block, Expr, Item, Line, Ref, Region, Value, assigned, uses
@@ -22,6 +23,7 @@ def load(out: Values, node: Node, region: Region) -> Value:
         return halves
     tensor = out.block.tensor(node.tensor)
     dims = out.dims(node)
+    out.rows[node.tensor, region] = row_values(out, tensor, region)
     pads: dict[Dim, Pad] = {dim: 0.0 for dim in dims if dim.padded(out.plan)}
     named = node if node.tensor in out.nodes else replace(node, name=node.tensor)
     name = out.value_name(named)
@@ -52,7 +54,9 @@ def finish_loads(out: Values, root: Region) -> None:
 
 def _load_text(out: Values, value: Value, node: Node, *, again: bool) -> str:
     tensor = out.block.tensor(node.tensor)
-    arguments = [out.indices.pointer(tensor, value.dims, found_places(tensor, value.dims, out.indices))]
+    rows = row_texts(out.rows[node.tensor, value.region], value.dims)
+    places = {**found_places(tensor, value.dims, out.indices), **rows}
+    arguments = [out.indices.pointer(tensor, value.dims, places)]
     outside = [out.indices.masks(value.dims), *window_masks(tensor, value.dims, out.indices)]
     outside.append(out.masks.unread(node, out.nodes))
     mask = " & ".join(test for test in outside if test)

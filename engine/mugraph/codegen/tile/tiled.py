@@ -10,6 +10,7 @@ from mugraph.codegen.tile.axes import Dim, Plan, plan_axes, widen
 from mugraph.codegen.tile.build import tile_nodes
 from mugraph.codegen.tile.dims import product_dims, tile_dims
 from mugraph.codegen.tile.handover import absolute, relative, storage_of, with_loads, with_maxima
+from mugraph.codegen.tile.lookups import with_index_nodes, with_indices
 from mugraph.codegen.tile.masks import with_keeps
 from mugraph.codegen.tile.nodes import Nodes
 from mugraph.codegen.tile.order import total_order
@@ -21,7 +22,7 @@ from mugraph.ir.kernel import Rejected, Unfinished
 @dataclass(frozen=True)
 class Tiled:
     """
-    block:   with the maxima that it loads and stores
+    block:   with the maxima that it loads and stores, and the indices of what it looks up
     dims:    of the tiles
     order:   of these dimensions, in every tile
     softmax: the operators
@@ -53,7 +54,7 @@ def tile_graph(
     handed: what kernels before it have left unfinished
     least, unfinished, may_overflow, divided: as of `lower`
     """
-    block = with_loads(block, handed)
+    block = with_indices(with_loads(block, handed))
     plan = plan_axes(block, schedule, least, divided)
     nodes = _nodes(block, schedule, plan, handed)
     dims = tile_dims(block, nodes, plan)
@@ -72,7 +73,7 @@ def tile_graph(
 
 def _nodes(block: BlockGraph, schedule: Schedule, plan: Plan, handed: Unfinished) -> Nodes:
     nodes = with_keeps(tile_nodes(block, schedule, plan))
-    return relative(nodes, plan, handed) or absolute(nodes, plan, handed)
+    return with_index_nodes(relative(nodes, plan, handed) or absolute(nodes, plan, handed), block, plan)
 
 
 def _check_parts(plan: Plan) -> None:

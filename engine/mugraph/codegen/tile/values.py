@@ -41,6 +41,7 @@ class Values(ABC):
         self.evicts = False
         """Is what is read once the first to leave the cache? Set before the loads are written."""
         self.loads: list[tuple[Value, Node]] = []  # to be written last: memory.py
+        self.rows: dict[tuple[str, Region], dict[int, Value]] = {}  # of tensors that are loaded: lookups.py
         self._names: dict[str, str] = {}
 
     @abstractmethod

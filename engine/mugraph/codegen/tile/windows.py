@@ -17,7 +17,7 @@ def window_masks(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> Itera
 
     Places are counted from where the first position's first tap reads, which is `pad` before the tensor.
     """
-    for window in (window for window in tensor.windows if not window.edge):
+    for window in (window for window in tensor.windows if not window.edge and window.lookup is None):
         place = _place(tensor, window, dims, indices)
         if not place:
             if window.places(tensor.dims[window.dim], indices.sizes) == [-1]:
@@ -42,7 +42,7 @@ def found_places(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> dict[
     """Dimension -> text of the element that is read there, of windows whose elements are no sums of indices; in
     parentheses where it is a sum."""
     found: dict[int, str] = {}
-    for window in (window for window in tensor.windows if not window.is_sum):
+    for window in (window for window in tensor.windows if not window.is_sum and window.lookup is None):
         extent = window.extent(tensor.dims[window.dim], indices.sizes)
         place = _place(tensor, window, dims, indices)
         if window.spread > 1:

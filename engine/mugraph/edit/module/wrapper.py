@@ -333,7 +333,7 @@ def _addresses_alike(tensor: Tensor, kernel: KernelSource, info: TensorInfo) -> 
     Strides are compared only where the shapes are equal. A kernel that sees other dimensions (an axis that a view
     inside the unit splits) has strides that fit by the construction of its program.
     """
-    shape = tensor.shape(kernel.sizes)
+    shape = tensor.memory_shape(kernel.sizes)
     return shape != info.shape or _same_strides(shape, tensor.strides, info.strides)
 
 

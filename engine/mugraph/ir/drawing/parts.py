@@ -78,7 +78,7 @@ class Node:
 
 def tensor_node(tensor: Tensor, sizes: Sizes, schedule: Schedule | None, look: str, found: Packs = ()) -> Node:
     """found: axes packed into one dimension of the block's tiles."""
-    shape = f"{tensor.dtype} [{', '.join(str(size) for size in tensor.shape(sizes))}]"
+    shape = f"{tensor.dtype} [{', '.join(str(size) for size in tensor.memory_shape(sizes))}]"
     hint = tensor.source or tensor.name
     if schedule is None:
         return Node((tensor.name, shape), look, hint)

@@ -24,10 +24,11 @@ def draw_tree(mugraph: MuGraph, width: int = 100) -> str:
     inputs, outputs = ", ".join(mugraph.inputs), ", ".join(mugraph.outputs)
     root = _Node(f"{mugraph.name}({inputs}) → {outputs}")
     for tensor in mugraph.tensors:
-        shape = ", ".join(str(size) for size in tensor.shape(mugraph.sizes))
+        shape = ", ".join(str(size) for size in tensor.memory_shape(mugraph.sizes))
         role = "input" if tensor.name in mugraph.inputs else "output" if tensor.name in mugraph.outputs else "between"
         source = f"  {tensor.source}" if tensor.source not in ("", tensor.name) else ""
-        root.children.append(_Node(f"{role} {tensor.name}  {tensor.dtype}[{shape}]{source}"))
+        rows = "".join(f"  its rows {one.name}" for one in tensor.looked_up.values())
+        root.children.append(_Node(f"{role} {tensor.name}  {tensor.dtype}[{shape}]{source}{rows}"))
     for kernel in mugraph.kernels:
         root.children.append(_library(kernel) if isinstance(kernel, LibraryKernel) else _kernel(kernel, mugraph))
     return "\n".join(_cut(line, width) for line in _lines(root, "", "")) + "\n"

@@ -7,9 +7,10 @@ from keyword import iskeyword
 from typing import get_args
 
 from mugraph.ir.calls import Corner
-from mugraph.ir.dtypes import ITEMSIZE
+from mugraph.ir.dtypes import COMPARED, ITEMSIZE
 from mugraph.ir.ops import Op
 from mugraph.ir.tensors import Sizes, Tensor
+from mugraph.ir.windows import Window
 from mugraph.kinds import Kind, Role, accumulators
 
 FIELDS = ("over", "tensor", "fn")
@@ -53,6 +54,12 @@ def _window_violations(tensor: Tensor, sizes: Sizes) -> Iterator[str]:
             yield f"a window of tensor {tensor.name} steps by less than 1"
         elif window.pad < 0 and (window.taps or window.edge or window.reverse or window.spread > 1):
             yield f"a window of tensor {tensor.name} leaves out its first places, and has more than positions"
+        elif window.lookup is not None and window != Window(window.dim, 0, lookup=window.lookup):
+            yield f"a window of tensor {tensor.name} looks rows up, and does more"
+        elif window.lookup is not None and (len(dims) > 1 or window.lookup.rows < 2):
+            yield f"tensor {tensor.name} has an index into fewer than two rows, or beside other windows"
+        elif window.lookup is not None and window.lookup.dtype not in COMPARED:
+            yield f"tensor {tensor.name} has an index of type {window.lookup.dtype}"
         elif window.keeps and not window.slides:
             yield f"a window of tensor {tensor.name} keeps a place at all sizes, and does not slide"
         elif window.extent(axes, sizes) < 1:

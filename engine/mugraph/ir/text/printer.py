@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from mugraph.ir.block import BlockGraph, Loop, Schedule
+from mugraph.ir.lookups import Lookup
 from mugraph.ir.maps import fmap, format_map, imap, omap
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
 from mugraph.ir.ops import Kind, Op
@@ -52,13 +53,22 @@ def format_tensor(tensor: Tensor, sizes: Sizes) -> str:
     dims = ", ".join(_dimension(dim, windows.get(number)) for number, dim in enumerate(tensor.dims))
     strides = "" if tensor.strides == contiguous_strides(tensor.dims, sizes) else f" strides {list(tensor.strides)}"
     source = f" from {json.dumps(tensor.source, ensure_ascii=False)}" if tensor.source else ""
-    return f"{tensor.name} {tensor.dtype}[{dims}]{strides}{source}"
+    rows = "".join(map(_lookup, tensor.looked_up.values()))
+    return f"{tensor.name} {tensor.dtype}[{dims}]{strides}{source}{rows}"
+
+
+def _lookup(one: Lookup) -> str:
+    """` by index i64 of 8 wraps from "experts"`."""
+    source = f" from {json.dumps(one.source, ensure_ascii=False)}" if one.source else ""
+    return f" by {one.name} {one.dtype} of {one.rows}{' wraps' if one.wraps else ''}{source}"
 
 
 def _dimension(axes: tuple[str, ...], window: Window | None) -> str:
-    """`heads*head_dim`, or `window p over r stride 2 pad 1`."""
+    """`heads*head_dim`, or `window p over r stride 2 pad 1`, or `rows t*a`."""
     if window is None:
         return "*".join(axes) or "1"
+    if window.lookup is not None:
+        return f"rows {'*'.join(axes) or '1'}"
     positions, taps = ("*".join(part) or "1" for part in window.split(axes))
     plain = Window(window.dim, window.taps)
     figures = [

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 from mugraph.ir.calls import Corner
-from mugraph.ir.dtypes import ITEMSIZE, DType
+from mugraph.ir.dtypes import COMPARED, ITEMSIZE, DType
+from mugraph.ir.lookups import Lookup
 from mugraph.ir.tensors import Tensor, contiguous_strides
 from mugraph.ir.text.lines import NAME, Line, Lines, listed
 from mugraph.ir.text.printer import WINDOW_FIGURES, WINDOW_MARKS
 from mugraph.ir.windows import Window
 
-TENSOR = re.compile(rf"({NAME}) ({NAME})\[([^\]]*)\](?: strides \[([^\]]*)\])?(?: from (\".*\"))?")
+_STRING = r'"(?:[^"\\]|\\.)*"'
+TENSOR = re.compile(rf"({NAME}) ({NAME})\[([^\]]*)\](?: strides \[([^\]]*)\])?(?: from ({_STRING}))?(?: (by .*))?")
+LOOKUP = re.compile(rf"by ({NAME}) ({NAME}) of (\d+)( wraps)?(?: from ({_STRING}))?")
 WINDOW = re.compile(
     rf"window ({NAME}(?:\*{NAME})*) over ({NAME}(?:\*{NAME})*)"
     + "".join(rf"(?: {name} (-?\d+))?" for name in WINDOW_FIGURES)
@@ -65,11 +69,15 @@ def read_tensors(lines: Lines, sizes: Mapping[str, int]) -> dict[str, Tensor]:
 
 def read_tensor(line: Line, text: str, sizes: Mapping[str, int]) -> Tensor:
     found = line.match(TENSOR, text, 'a tensor: `name dtype[dims] strides [..] from ".."`')
-    name, dtype, shown, strides, source = cast("tuple[str, str, str, str | None, str | None]", found.groups())
+    parts = cast("tuple[str, str, str, str | None, str | None, str | None]", found.groups())
+    name, dtype, shown, strides, source, index = parts
     if dtype not in ITEMSIZE:
         line.fail(f"{dtype} is no element type; there are {', '.join(ITEMSIZE)}")
     windows: list[Window] = []
-    dims = tuple(_dimension(line, dim, number, windows) for number, dim in enumerate(listed(shown)))
+    lookup = None if index is None else _lookup(line, index)
+    dims = tuple(_dimension(line, dim, number, windows, lookup) for number, dim in enumerate(listed(shown)))
+    if lookup is not None and all(window.lookup is None for window in windows):
+        line.fail(f"tensor {name} has no dimension of rows for its index")
     for axis in (axis for dim in dims for axis in dim):
         if axis not in sizes:
             line.fail(f"axis {axis} of tensor {name} has no size")
@@ -81,12 +89,27 @@ def read_tensor(line: Line, text: str, sizes: Mapping[str, int]) -> Tensor:
     return Tensor(name, dims, steps, cast("DType", dtype), line.string(source) if source else "", tuple(windows))
 
 
-def _dimension(line: Line, text: str, number: int, windows: list[Window]) -> tuple[str, ...]:
+def _lookup(line: Line, text: str) -> Lookup:
+    found = line.match(LOOKUP, text, 'an index: `by name dtype of rows wraps from ".."`').groups()
+    name, dtype, rows, wraps, source = cast("tuple[str, str, str, str | None, str | None]", found)
+    if dtype not in COMPARED:
+        line.fail(f"an index is of {' or '.join(COMPARED)}, not {dtype}")
+    return Lookup(name, cast("DType", dtype), int(rows), wraps is not None, line.string(source) if source else "")
+
+
+def _dimension(
+    line: Line, text: str, number: int, windows: list[Window], lookup: Lookup | None = None
+) -> tuple[str, ...]:
     """Its axes. A window is put with the others."""
 
     def axes(part: str) -> tuple[str, ...]:
         return () if part == "1" else listed(part, "*")
 
+    if text.startswith("rows "):
+        if lookup is None:
+            line.fail("a dimension of rows needs an index: `by name dtype of rows`")
+        windows.append(Window(number, 0, lookup=lookup))
+        return axes(text.removeprefix("rows "))
     if not text.startswith("window "):
         return axes(text)
     found = line.match(WINDOW, text, "a window: `window p over r stride 2 pad 1`").groups()
@@ -94,5 +117,6 @@ def _dimension(line: Line, text: str, number: int, windows: list[Window]) -> tup
     figures = {name: int(value) for name, value in zip(WINDOW_FIGURES, found[2:-3], strict=True) if value is not None}
     edge, reverse = (word is not None for word in found[-3:-1])
     keeps = cast("Corner", found[-1] or "")
-    windows.append(Window(number, len(taps), **figures, edge=edge, reverse=reverse, keeps=keeps))
+    plain = Window(number, len(taps), edge=edge, reverse=reverse, keeps=keeps)
+    windows.append(replace(plain, **figures))
     return (*positions, *taps)

@@ -15,6 +15,7 @@ from mugraph.ir.names import numbered, take
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
+from mugraph.ir.windows import Window
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Names:
 
 def canonical(program: TensorProgram) -> tuple[TensorProgram, Renaming]:
     """The program with names by place, equal for all that differ in names alone; and the names it has been given."""
-    tensors = (*program.tensors, *program.outputs.values())
+    tensors = every_tensor(program)
     old = Names(
         tuple(op.name for op in program.ops),
         tuple(dict.fromkeys(axis for tensor in tensors for axis in tensor.axes)),
@@ -43,6 +44,11 @@ def canonical(program: TensorProgram) -> tuple[TensorProgram, Renaming]:
                 _numbered("s", old.sources))  # fmt: skip
     renaming = Renaming(old, new)
     return renaming.program(program, "program"), renaming
+
+
+def every_tensor(program: TensorProgram) -> tuple[Tensor, ...]:
+    """Those that the program loads, the indices of what it looks up, its outputs."""
+    return (*program.tensors, *program.indices, *program.outputs.values())
 
 
 def _numbered(letter: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -66,10 +72,11 @@ def key_of(program: TensorProgram) -> tuple[Hashable, Names]:
 
     def described(tensor: Tensor) -> Hashable:
         number = tensors.setdefault(tensor.name, len(tensors))
+        indices = tuple(described(index) for index in tensor.indices)
         dims = tuple(tuple(axes.setdefault(axis, len(axes)) for axis in dim) for dim in tensor.dims)
         # Tensors of one source are one piece of memory.
         source = sources.setdefault(tensor.source, number) if tensor.source else number
-        return number, dims, tensor.strides, tensor.dtype, source, tensor.windows
+        return number, dims, tensor.strides, tensor.dtype, source, tuple(map(_unnamed, tensor.windows)), indices
 
     rows: list[Hashable] = []
     for name in order:
@@ -83,7 +90,14 @@ def key_of(program: TensorProgram) -> tuple[Hashable, Names]:
         rows.append((op.kind, inputs, *numbers, op.value, op.fn, op.marks, tensor))
     outputs = tuple((order[value], described(tensor)) for value, tensor in program.outputs.items())
     key = (tuple(rows), outputs, tuple(program.sizes[axis] for axis in axes))
-    return key, Names(tuple(order), tuple(axes), tuple(tensors), tuple(program.tensor(name).source for name in tensors))
+    sources_of = {tensor.name: tensor.source for tensor in every_tensor(program)}
+    return key, Names(tuple(order), tuple(axes), tuple(tensors), tuple(sources_of[name] for name in tensors))
+
+
+def _unnamed(window: Window) -> Window:
+    if window.lookup is None:
+        return window
+    return replace(window, lookup=replace(window.lookup, name="", source=""))
 
 
 def _visit(name: str, ops: Mapping[str, Op], order: dict[str, int]) -> None:
@@ -172,7 +186,15 @@ class Renaming:
     def _tensor(self, tensor: Tensor) -> Tensor:
         dims = tuple(tuple(self._axis(axis) for axis in dim) for dim in tensor.dims)
         source = self.sources.get(tensor.name, tensor.source)
-        return replace(tensor, name=self._tensor_name(tensor.name), dims=dims, source=source)
+        windows = tuple(map(self._window, tensor.windows))
+        return replace(tensor, name=self._tensor_name(tensor.name), dims=dims, source=source, windows=windows)
+
+    def _window(self, window: Window) -> Window:
+        found = window.lookup
+        if found is None:
+            return window
+        source = self.sources.get(found.name, found.source)
+        return replace(window, lookup=replace(found, name=self._tensor_name(found.name), source=source))
 
     def _loops(self, loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
         return tuple(Loop(self._axis(loop.axis), self._loops(loop.body)) for loop in loops)

@@ -73,6 +73,7 @@ class Builder(Primitives):
     varying: of values whose sizes vary, what each dimension is a product of; values of which none does are left out
     general: the calls with what depends on the sizes, by their outputs. point: the sizes here
     counted: sizes that are computed with, and the axes along which they are counted
+    indices: what lookups call their indices for now -> value numbers
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class Builder(Primitives):
         self.general: Mapping[tuple[int, ...], Call] = {}
         self.point: Point = {}
         self.counted: dict[str, AtomDim] = {}
+        self.indices: dict[str, int] = {}
         self._parts: AtomDim | None = None
         self._mixed = any(info.dtype in NARROW for info in values.values())
         self.bounds = Bounds(values, mixed=self._mixed)
@@ -164,6 +166,15 @@ class Builder(Primitives):
             dims, windows = shifted(self.atoms, dims, self.inside(value))
         raw = info.dtype if info.dtype in COMPARED else ""
         return self._add(Node(Kind.LOAD, source=value, dims=dims, windows=windows, raw=raw))
+
+    def looked_up(self, table: Node, dims: AtomDims, window: Window) -> Node:
+        """A load, with a dimension of which those rows are read that an index says."""
+        return self._add(replace(table, dims=dims, windows=((window, ()),), hint="", placed=False))
+
+    def index_name(self, value: int) -> str:
+        name = f"index {value}"
+        self.indices[name] = value
+        return name
 
     def inside(self, value: int) -> list[int]:
         """Dimensions whose sizes vary and around which others lie, whose strides a part of such a dimension would leave

@@ -17,6 +17,7 @@ from mugraph.ops.algebra.nodes import Node, factors
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
 from mugraph.ops.families.gather import at_places
+from mugraph.ops.families.lookup import looked_up
 
 MOST_OPERANDS = 4
 """Of a concatenation that is their sum: each element of it asks for every one."""
@@ -41,7 +42,7 @@ def getitem(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, index = args.ref("input"), args.get("index")
     items = list(index) if isinstance(index, tuple) else [index]
     if any(isinstance(item, Ref) for item in items):
-        return at_places(b, x, items, dims)
+        return looked_up(b, x, items, dims) or at_places(b, x, items, dims)
     sizes, asked = list(b.shape(x)), list(dims)
     used = sum(1 for item in items if item is not None and not _is_ellipsis(item))
     if not any(_is_ellipsis(item) for item in items):

@@ -10,6 +10,7 @@ from mugraph.ir.dtypes import DType, is_read, is_written
 from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, Tensor, contiguous_strides
+from mugraph.ir.windows import Window
 from mugraph.kinds.naming import Term, title_of
 from mugraph.ops.algebra.axes import AtomDims
 from mugraph.ops.algebra.builder import Builder
@@ -171,6 +172,7 @@ def _named(
             inside = [dim for dim in builder.inside(op.source) if dim not in windowed]
             loose = any(x in sections for dim in inside for x in op.dims[dim]) and not view.part
             parts[i] = replace(view, copied=loose), dims
+    indexed = _Indexed(builder, sources, names, inputs)
     through = halves([(i, view, dims) for i, (view, dims) in parts.items()])
     for i in live:
         op = flat[i]
@@ -183,6 +185,7 @@ def _named(
                 view, dims = parts[i]
                 windows = tuple(replace(window, dim=view.whole[window.dim]) for window in windows)
                 info = view.read
+            windows = tuple(indexed.named(window) for window in windows)
             title[i] = names.take(identifier(source) if view is None else f"{identifier(source)}_part")
             source = source if view is None else source + view.text
             inputs[title[i]] = op.source
@@ -215,6 +218,24 @@ def _named(
     origins = {title[i]: tuple(sorted(flat[i].calls)) for i in live if flat[i].kind not in (Kind.LOAD, Kind.CONST)}
     program = with_flat_axes(TensorProgram(name, sizes, tuple(tensors), tuple(ops), written))
     return Finished(program, inputs, origins, views)
+
+
+class _Indexed:
+    """Names of the indices by which rows are looked up: each is an input of the program, and none of its tensors."""
+
+    def __init__(self, builder: Builder, sources: Mapping[int, str], names: Names, inputs: dict[str, int]) -> None:
+        self._builder, self._sources, self._names, self._inputs = builder, sources, names, inputs
+        self._known: dict[int, str] = {}
+
+    def named(self, window: Window) -> Window:
+        if window.lookup is None:
+            return window
+        value = self._builder.indices[window.lookup.name]
+        source = self._sources.get(value, f"v{value}")
+        if value not in self._known:
+            self._known[value] = self._names.take(identifier(source))
+            self._inputs[self._known[value]] = value
+        return replace(window, lookup=replace(window.lookup, name=self._known[value], source=source))
 
 
 def _read(dtype: str) -> DType:

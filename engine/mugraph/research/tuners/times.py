@@ -13,8 +13,9 @@ from mugraph.research.tuners.prepared import Prepared
 from mugraph.research.tuners.runs import Compared
 from mugraph.search.schedules.parameters import Point
 from mugraph.tune.compile_pool import CompilePool
+from mugraph.tune.input_specs import input_specs
 from mugraph.tune.measure import Measurer, Refused
-from mugraph.tune.tuner import Variant, input_specs
+from mugraph.tune.tuner import Variant
 from mugraph.verification.float_test import FloatTester
 
 SPREAD = 0.1

@@ -75,8 +75,8 @@ def draw(unit: SearchUnit, numbers: Numbers, wide: Wide, generator: torch.Genera
         # Sums of products are then about as large as what they are made of.
         scale = prod(shape[dim] for dim in reduced(program, tensor)) ** -0.25
         scales[value] = min(scale, scales.get(value, 1.0))
-        if tensor.name in said:
-            classes[value] = said[tensor.name]
+    for name, numbers_meant in said.items():
+        classes[unit.inputs[name]] = numbers_meant
     for call in reversed(unit.views):  # what a part holds that is read, all of its tensor may hold
         for value in operands(call):
             known = [classes[output] for output in call.outputs if output in classes]

@@ -14,6 +14,7 @@ from mugraph.ir.calls import is_inplace
 from mugraph.ir.region import SearchUnit
 from mugraph.trace.regions.replay import NotReplayable, replay
 from mugraph.verification.float_results import LoweringResult
+from mugraph.verification.looked_up import gathered
 from mugraph.verification.lowering.calls import Wide, on_processor, widest
 from mugraph.verification.lowering.inputs import NotDrawn, Numbers, draw, program_inputs
 from mugraph.verification.lowering.judge import KNOWN, Jittered, judge
@@ -148,7 +149,8 @@ def _compared(
 ) -> LoweringResult:
     """Raises _Left."""
     inputs, program = program_inputs(unit, viewed), unit.program
-    inputs = {name: one.reshape(program.tensor(name).shape(program.sizes)) for name, one in inputs.items()}
+    inputs = {name: one.reshape(program.tensor(name).memory_shape(program.sizes)) for name, one in inputs.items()}
+    inputs = gathered(program, inputs)
     least, error = 1.0, 0.0
     shapes = {name: tensor.shape(program.sizes) for name, tensor in ((t.name, t) for t in program.outputs.values())}
     for name, value in unit.outputs.items():

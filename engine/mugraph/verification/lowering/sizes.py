@@ -150,8 +150,8 @@ def _info(
     info: TensorInfo, tensors: tuple[Tensor, Tensor] | None, old: Sizes, new: Sizes, numbers: _Numbers
 ) -> TensorInfo:
     """tensors: the program's for the value, before and after"""
-    if tensors is not None and tensors[0].shape(old) == info.shape:
-        return replace(info, shape=tensors[1].shape(new), strides=tensors[1].strides)
+    if tensors is not None and tensors[0].memory_shape(old) == info.shape:
+        return replace(info, shape=tensors[1].memory_shape(new), strides=tensors[1].strides)
     shape = tuple(map(numbers.size, info.shape))
     if shape == info.shape:
         return info
