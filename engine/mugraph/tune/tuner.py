@@ -111,7 +111,13 @@ class Tuned:
 def input_specs(program: TensorProgram, names: Sequence[str]) -> tuple[InputSpec, ...]:
     """Inputs at the program's shapes."""
     return tuple(
-        InputSpec(tensor.shape(program.sizes), tensor.strides, tensor.dtype, input_scale(program, tensor.name))
+        InputSpec(
+            tensor.shape(program.sizes),
+            tensor.strides,
+            tensor.dtype,
+            input_scale(program, tensor.name),
+            skew=tensor.skew,
+        )
         for tensor in (program.tensor(name) for name in names)
     )
 

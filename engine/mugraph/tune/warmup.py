@@ -34,7 +34,8 @@ class _Compiles:
 def warm_up(module: ModuleType, function: str, specs: Sequence[InputSpec]) -> None:
     """Run the launcher on tensors without memory, with every kernel of the module replaced by its compilation.
 
-    A meta tensor's address is 0, so Triton takes it as aligned to 16 bytes, as every tensor measured here is.
+    A meta tensor's address is 0, so Triton takes it as aligned to 16 bytes, as the tensors that are measured are, but
+    for those that begin elsewhere: kernels of these are compiled where they are measured.
     """
     kernels: dict[str, Any] = {name: value for name, value in vars(module).items() if isinstance(value, JITFunction)}
     inputs = [torch.empty_strided(s.shape, s.strides, dtype=DTYPES[s.dtype], device="meta") for s in specs]

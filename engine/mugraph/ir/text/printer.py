@@ -51,8 +51,9 @@ def format_tensor(tensor: Tensor, sizes: Sizes) -> str:
     windows = {window.dim: window for window in tensor.windows}
     dims = ", ".join(_dimension(dim, windows.get(number)) for number, dim in enumerate(tensor.dims))
     strides = "" if tensor.strides == contiguous_strides(tensor.dims, sizes) else f" strides {list(tensor.strides)}"
+    skew = f" skew {tensor.skew}" if tensor.skew else ""
     source = f" from {json.dumps(tensor.source, ensure_ascii=False)}" if tensor.source else ""
-    return f"{tensor.name} {tensor.dtype}[{dims}]{strides}{source}"
+    return f"{tensor.name} {tensor.dtype}[{dims}]{strides}{skew}{source}"
 
 
 def _dimension(axes: tuple[str, ...], window: Window | None) -> str:

@@ -13,7 +13,7 @@ from mugraph.ir.text.lines import NAME, Line, Lines, listed
 from mugraph.ir.text.printer import WINDOW_FIGURES, WINDOW_MARKS
 from mugraph.ir.windows import Window
 
-TENSOR = re.compile(rf"({NAME}) ({NAME})\[([^\]]*)\](?: strides \[([^\]]*)\])?(?: from (\".*\"))?")
+TENSOR = re.compile(rf"({NAME}) ({NAME})\[([^\]]*)\](?: strides \[([^\]]*)\])?(?: skew (\d+))?(?: from (\".*\"))?")
 WINDOW = re.compile(
     rf"window ({NAME}(?:\*{NAME})*) over ({NAME}(?:\*{NAME})*)"
     + "".join(rf"(?: {name} (-?\d+))?" for name in WINDOW_FIGURES)
@@ -65,7 +65,8 @@ def read_tensors(lines: Lines, sizes: Mapping[str, int]) -> dict[str, Tensor]:
 
 def read_tensor(line: Line, text: str, sizes: Mapping[str, int]) -> Tensor:
     found = line.match(TENSOR, text, 'a tensor: `name dtype[dims] strides [..] from ".."`')
-    name, dtype, shown, strides, source = cast("tuple[str, str, str, str | None, str | None]", found.groups())
+    groups = cast("tuple[str, str, str, str | None, str | None, str | None]", found.groups())
+    name, dtype, shown, strides, skew, source = groups
     if dtype not in ITEMSIZE:
         line.fail(f"{dtype} is no element type; there are {', '.join(ITEMSIZE)}")
     windows: list[Window] = []
@@ -78,7 +79,8 @@ def read_tensor(line: Line, text: str, sizes: Mapping[str, int]) -> Tensor:
         steps = tuple(line.integer(part) for part in listed(strides))
     if len(steps) != len(dims):
         line.fail(f"tensor {name} has {len(dims)} dimensions and {len(steps)} strides")
-    return Tensor(name, dims, steps, cast("DType", dtype), line.string(source) if source else "", tuple(windows))
+    source = line.string(source) if source else ""
+    return Tensor(name, dims, steps, cast("DType", dtype), source, tuple(windows), line.integer(skew or "0"))
 
 
 def _dimension(line: Line, text: str, number: int, windows: list[Window]) -> tuple[str, ...]:
