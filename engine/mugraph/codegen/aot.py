@@ -44,7 +44,8 @@ class Compiled:
 def compile_for(source: KernelSource, capability: int) -> Compiled:
     """Compile for compute capability `capability` / 10 (90 for 9.0), in this process.
 
-    Pointers are taken as 16-byte aligned, which is what PyTorch allocates. Raises Rejected with the compiler's last
+    Pointers are taken as 16-byte aligned, which is what PyTorch allocates, but those of views that are known not to
+    be. Raises Rejected with the compiler's last
     line when it refuses.
     """
     if source.parts:
@@ -56,7 +57,8 @@ def compile_for(source: KernelSource, capability: int) -> Compiled:
     kinds = [READ[tensor.dtype].pointer for tensor in source.tensors] + ["*i32"] * (source.counters > 0)
     signature = dict(zip(source.pointers, kinds, strict=True))
     signature |= dict.fromkeys(source.arguments, "i32") | dict.fromkeys(source.constexprs, "constexpr")
-    attributes = {(at,): _ALIGNED for at in range(len(source.pointers))}
+    skewed = {f"{tensor.name}_ptr" for tensor in source.tensors if tensor.skew}
+    attributes = {(at,): _ALIGNED for at, name in enumerate(source.pointers) if name not in skewed}
     constants: Any = dict(source.constexprs)
     early = {"launch_pdl": True} if source.early else {}
     with tempfile.TemporaryDirectory() as folder:

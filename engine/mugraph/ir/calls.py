@@ -88,6 +88,8 @@ class TensorInfo:
 
     triangle: what it holds, where it is a constant of this form: made by the region's calls from nothing, or a tensor
               that was there before (then what it holds is checked at run time). A truth value counts as 0 or 1.
+    skew:     elements from the last multiple of 16 bytes to its first element, as a view has them (`x[..., 1:]`); 0 if
+              kernels may read it in whole words of 16 bytes. Two calls that differ in it are the same otherwise.
     """
 
     shape: tuple[int, ...]
@@ -95,6 +97,7 @@ class TensorInfo:
     dtype: str
     device: str = "cpu"
     triangle: Triangle | None = None
+    skew: int = field(default=0, compare=False)
 
 
 def operands(call: Call) -> tuple[int, ...]:

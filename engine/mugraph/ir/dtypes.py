@@ -11,6 +11,8 @@ from typing import Literal, TypeGuard
 
 DType = Literal["f16", "bf16", "f32", "bool", "i8", "u8", "f8e4m3", "f8e5m2", "i64", "i32"]
 """Of the tensors that programs and kernels have."""
+WORD_BYTES = 16
+"""That a thread reads at once, of a tensor that begins at a multiple of them."""
 
 
 @dataclass(frozen=True, slots=True)

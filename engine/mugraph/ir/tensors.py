@@ -34,6 +34,7 @@ class Tensor:
     source:  what the user's code calls it ("x", "self.up.weight"). Two tensors with one source are one piece of memory
              under two sets of axis names: `x @ x.T` is `x[i, k]` and `x[j, k]`.
     windows: dimensions that are read through a window, in order; of inputs only
+    skew:    elements from the last multiple of 16 bytes to its first one, as a view may have them
     """
 
     name: str
@@ -42,6 +43,7 @@ class Tensor:
     dtype: DType
     source: str = ""
     windows: tuple[Window, ...] = ()
+    skew: int = 0
 
     @property
     def axes(self) -> tuple[str, ...]:

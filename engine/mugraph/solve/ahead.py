@@ -21,7 +21,9 @@ def kernels_of_module(text: str, sources: Iterable[KernelSource]) -> Iterator[tu
         lines = _line(text, jit) - _line(alone, jit)
         if lines < 0:
             continue
-        inputs = tuple(InputSpec(one.memory_shape(source.sizes), one.strides, one.dtype) for one in source.inputs)
+        inputs = tuple(
+            InputSpec(one.memory_shape(source.sizes), one.strides, one.dtype, skew=one.skew) for one in source.inputs
+        )
         yield Subject(source.name, "\n" * lines + alone, f"launch_{source.name}"), inputs
 
 

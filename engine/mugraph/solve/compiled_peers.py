@@ -140,5 +140,6 @@ def _specs(scales: Mapping[int, float], positive: Collection[int], region: Regio
             return None
         scale = scales.get(live.value, 1.0)
         sign = live.value in positive
-        specs.append(InputSpec(info.shape, info.strides, info.dtype, scale, high or 2, info.triangle, sign))
+        drawn = scale, high or 2, info.triangle, sign
+        specs.append(InputSpec(info.shape, info.strides, info.dtype, *drawn, info.skew))
     return tuple(specs)

@@ -46,7 +46,7 @@ def _keeps(call: Call, region: Region, tools: Tools, device: Device, store: Stor
         _log.info("it is not asked how a call rounds: %s", error)
         return False
     subject = Subject(call.target, text, FUNCTION, tf32=settings_of([own]))
-    specs = tuple(InputSpec(info.shape, info.strides, info.dtype) for info in read)
+    specs = tuple(InputSpec(info.shape, info.strides, info.dtype, skew=info.skew) for info in read)
     key = timing_key(subject, specs, device, (_WHAT,))
     if key not in tools.digits:
         known = store.get(key) if store is not None else None

@@ -58,7 +58,9 @@ def plain_specs(unit: SearchUnit, values: Sequence[int]) -> tuple[InputSpec, ...
     kernel = dict(zip(names, input_specs(unit.program, list(names.values())), strict=True))
     for value, spec in kernel.items():  # a kernel may see several dimensions as one
         if (info := unit.values.get(value)) is not None:
-            kernel[value] = replace(spec, shape=info.shape, strides=info.strides)
+            kernel[value] = replace(spec, shape=info.shape, strides=info.strides, skew=info.skew)
     least = min(spec.scale for spec in kernel.values())
-    whole = {v: InputSpec(info.shape, info.strides, info.dtype, least) for v, info in unit.viewed.items()}
+    whole = {
+        v: InputSpec(info.shape, info.strides, info.dtype, least, skew=info.skew) for v, info in unit.viewed.items()
+    }
     return tuple({**whole, **kernel}[value] for value in values)

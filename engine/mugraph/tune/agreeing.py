@@ -59,7 +59,7 @@ def agree(
         return each
     for tensor, spec in zip(inputs, specs, strict=True):
         if tensor.is_floating_point() and spec.triangle is None:
-            flat = tensor.as_strided((timing.storage_elements(spec),), (1,))  # an element may lie at several places
+            flat = tensor.as_strided((timing.storage_elements(spec),), (1,), 0)  # an element may lie at several places
             if tensor.dtype.itemsize == 1:  # float8: CUDA has no absolute value of it
                 flat.view(torch.uint8).bitwise_and_(0x7F)
             else:

@@ -19,6 +19,7 @@ def input_specs(program: TensorProgram, names: Sequence[str]) -> tuple[InputSpec
             tensor.dtype,
             input_scale(program, tensor.name),
             rows.get(tensor.name, InputSpec.high),
+            skew=tensor.skew,
         )
         for tensor in (program.tensor(name) for name in names)
     )

@@ -24,7 +24,7 @@ DIFFERS = "differs from the original"
 class InputSpec:
     """One tensor argument. strides in elements; scale: standard deviation of its normally distributed values; high: of
     integers, which are drawn from 0 up to below it; triangle: what it holds instead; positive: none of its numbers has
-    a sign."""
+    a sign; skew: elements from a multiple of 16 bytes to its first one."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -33,6 +33,7 @@ class InputSpec:
     high: int = 2
     triangle: Triangle | None = None
     positive: bool = False
+    skew: int = 0
 
 
 @dataclass(frozen=True, slots=True)

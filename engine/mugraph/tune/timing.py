@@ -32,10 +32,10 @@ _PART = 1 << 26
 
 
 def storage_elements(spec: InputSpec) -> int:
-    """Elements of memory a tensor of this shape and these strides spans."""
+    """Elements of memory a tensor of this shape and these strides spans, with those before its first one."""
     if 0 in spec.shape:
         return 0
-    return 1 + sum((size - 1) * stride for size, stride in zip(spec.shape, spec.strides, strict=True))
+    return spec.skew + 1 + sum((size - 1) * stride for size, stride in zip(spec.shape, spec.strides, strict=True))
 
 
 def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
@@ -46,23 +46,27 @@ def make_input(spec: InputSpec, generator: torch.Generator) -> torch.Tensor:
     count = storage_elements(spec)
     if DTYPES[spec.dtype].is_complex:
         values = torch.randn(count, generator=generator, device=generator.device, dtype=DTYPES[spec.dtype])
-        return (values * spec.scale).as_strided(spec.shape, spec.strides)
+        return _seen(values * spec.scale, spec)
     if not DTYPES[spec.dtype].is_floating_point:
         high = min(spec.high, 2 if spec.dtype == "bool" else torch.iinfo(DTYPES[spec.dtype]).max)
         places = torch.randint(high, (count,), generator=generator, device=generator.device)
-        return places.to(DTYPES[spec.dtype]).as_strided(spec.shape, spec.strides)
+        return _seen(places.to(DTYPES[spec.dtype]), spec)
     storage = torch.empty(count, device=generator.device, dtype=DTYPES[spec.dtype])
     for part in _parts(storage):
         values = torch.randn(len(part), generator=generator, device=generator.device, dtype=torch.float32)
         part.copy_((values.abs_().add_(_LEAST) if spec.positive else values).mul_(spec.scale))
-    return storage.as_strided(spec.shape, spec.strides)
+    return _seen(storage, spec)
+
+
+def _seen(storage: torch.Tensor, spec: InputSpec) -> torch.Tensor:
+    return storage.as_strided(spec.shape, spec.strides, spec.skew)
 
 
 def _triangle(spec: InputSpec, triangle: Triangle, device: torch.device) -> torch.Tensor:
     below, above = (float("-inf") if number is None else number for number in (triangle.below, triangle.above))
     part = torch.ones(spec.shape[-2:], dtype=torch.bool, device=device).tril(triangle.diagonal)
     storage = torch.zeros(storage_elements(spec), dtype=DTYPES[spec.dtype], device=device)
-    tensor = storage.as_strided(spec.shape, spec.strides)
+    tensor = _seen(storage, spec)
     return tensor.copy_(torch.where(part, below, above))
 
 

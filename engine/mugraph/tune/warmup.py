@@ -39,7 +39,8 @@ def _launches_compile(kernel: Any) -> Iterator[None]:
 def warm_up(module: ModuleType, function: str, specs: Sequence[InputSpec]) -> None:
     """Run the launcher on tensors without memory, with every kernel of the module compiled in place of its launch.
 
-    A meta tensor's address is 0, so Triton takes it as aligned to 16 bytes, as every tensor measured here is.
+    A meta tensor's address is 0, so Triton takes it as aligned to 16 bytes, as the tensors that are measured are, but
+    for those that begin elsewhere: kernels of these are compiled where they are measured.
     """
     inputs = [torch.empty_strided(s.shape, s.strides, dtype=DTYPES[s.dtype], device="meta") for s in specs]
     with ExitStack() as stack:

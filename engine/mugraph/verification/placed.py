@@ -27,12 +27,13 @@ def in_memory(program: TensorProgram, inputs: Mapping[str, Tensor]) -> dict[str,
 
 
 def place(data: Tensor, tensor: Layout, shape: tuple[int, ...]) -> Tensor:
-    """The data (size 1 in expanded dimensions) in the tensor's type and strides, in the middle of a buffer of NaN."""
+    """The data (size 1 in expanded dimensions) in the tensor's type and strides, in the middle of a buffer of NaN, as
+    far from a multiple of 16 bytes as there."""
     reach = sum((size - 1) * stride for size, stride in zip(data.shape, tensor.strides, strict=True)) + 1
     kind = TORCH_TYPES[tensor.dtype]
     read = READ[tensor.dtype]
     outside = torch.full((), read.largest if read.is_whole else nan, device=data.device).to(kind)
-    buffer = outside.expand(reach + 2 * _GUARD).clone()
-    view = buffer.as_strided(data.shape, tensor.strides, _GUARD)
+    buffer = outside.expand(reach + 2 * _GUARD + tensor.skew).clone()
+    view = buffer.as_strided(data.shape, tensor.strides, _GUARD + tensor.skew)
     view.copy_(data)
     return view.expand(shape)

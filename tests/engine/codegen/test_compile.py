@@ -57,6 +57,16 @@ def _instructions(ptx: str) -> list[str]:
     return [line for line in re.sub(r"//.*", "", code).splitlines() if not line.strip().startswith((".loc", ".file"))]
 
 
+def test_an_input_that_begins_between_whole_words_is_not_read_in_words() -> None:
+    source = lower(*CASES["rms_norm_linear_1_row"])
+    skewed = replace(source, inputs=tuple(replace(one, skew=1) for one in source.inputs))
+    assert [WORDS in compile_for(one, 90).ptx for one in (source, skewed)] == [True, False]
+
+
+WORDS = "cp.async.cg"
+"""The instruction that copies 16 bytes."""
+
+
 def test_a_kernel_that_triton_refuses_is_rejected() -> None:
     source = lower(*CASES["tile_sum"])
     broken = replace(source, jit=source.jit.replace("tl.sigmoid(x)", "tl.no_such_function(x)"))

@@ -162,3 +162,13 @@ def test_what_does_not_fit_together_is_rejected(maker, plan):
         module_text([plan], {}, original_path=PATH)
     with pytest.raises(Rejected, match="two regions have the same name"):
         module_text([plan, plan], maker.kernels, original_path=PATH)
+
+
+def test_what_did_not_begin_at_a_whole_word_may_begin_anywhere(maker, plan):
+    values = {**plan.region.values, 0: replace(plan.region.values[0], skew=3)}
+    text = module_text([replace(plan, region=replace(plan.region, values=values))], maker.kernels, original_path=PATH)
+    told = " ".join(text.split())
+    assert "_runs_here(w, u, anywhere=(x,))" in told
+    assert '_fit_from_now("gated", x, w, u, anywhere=(0,))' in told
+    assert "((4, 8), (8, 1), torch.float32, 0.35, 3)," in told
+    assert "anywhere" not in module_text([plan], maker.kernels, original_path=PATH)

@@ -89,3 +89,26 @@ def test_a_parameter_is_told_from_what_takes_its_place(loaded) -> None:
     assert not kernels._fit_again("sample", weight)
     weight.data = torch.ones(4, 8)
     assert kernels._fit_again("sample", weight)
+
+
+def test_tensors_that_may_begin_at_any_address(loaded) -> None:
+    kernels, plain, shifted = loaded.kernels, torch.zeros(4, 8), torch.zeros(35)[3:].view(4, 8)
+    other, another = torch.zeros(4, 8), torch.zeros(35)[3:].view(4, 8)
+    assert kernels._fit_from_now("first", shifted, plain, anywhere=(0,))
+    for _ in range(3):  # in Python, then in C
+        assert kernels._fit_again("first", shifted, plain)
+        assert kernels._fit_again("first", other, plain)
+        assert not kernels._fit_again("first", plain, shifted)
+        assert not kernels._fit_again("first", another, shifted)
+    assert kernels._fit_from_now("none", shifted, plain)
+    assert not any(kernels._fit_again("none", shifted, plain) for _ in range(3))
+
+
+def test_where_tensors_begin_is_asked_of_those_that_were_whole_words(loaded) -> None:
+    kernels, plain, shifted = loaded.kernels, torch.zeros(4, 8), torch.zeros(35)[3:].view(4, 8)
+    assert kernels._runs_here(plain, anywhere=(shifted,))
+    assert kernels._runs_here(anywhere=(shifted, plain))
+    assert not kernels._runs_here(shifted, anywhere=(plain,))
+    for other in (torch._neg_view(plain), torch._efficientzerotensor((4, 8)), plain.to_sparse(), plain.to("meta")):
+        assert not kernels._runs_here(plain, anywhere=(other,))
+    assert not kernels._runs_here(anywhere=(plain.clone().requires_grad_(),))

@@ -35,7 +35,8 @@ def tensors(draw: st.DrawFn, name: str, axes: tuple[str, ...], sizes: Sizes, *, 
     if not plain and draw(st.booleans()):
         strides = tuple(draw(st.sampled_from((0, stride, 2 * stride))) for stride in strides)
     dtype = draw(st.sampled_from(("f16", "bf16", "f32")))
-    return Tensor(name, shape, strides, dtype, draw(st.sampled_from(SOURCES)))
+    skew = 0 if plain else draw(st.integers(0, 7))
+    return Tensor(name, shape, strides, dtype, draw(st.sampled_from(SOURCES)), skew=skew)
 
 
 def subsets(axes: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:

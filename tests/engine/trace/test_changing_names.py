@@ -75,3 +75,29 @@ def test_whether_a_table_that_fills_has_a_key_is_not_read_in_a_region(regions: R
         assert "in TABLE" not in region.text
         assert "in self.table" not in region.text
     assert any("in KINDS" in region.text for region in found)
+
+
+def test_what_keeps_its_result_runs_outside_of_regions(regions: Regions) -> None:
+    """To read it in a test would compute it where the program does not."""
+    found = regions("""
+        import functools
+
+        # mugraph: x=f32[4, 8]
+        class Kept(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("state", torch.zeros(8))
+
+            @functools.cached_property
+            def shift(self):
+                return torch.tanh(self.state) + 0.5
+
+            def forward(self, x):
+                y = torch.tanh(x) + x.mean(-1, keepdim=True)
+                z = y + self.shift
+                return torch.sigmoid(z) * z
+        """)
+    assert {region.function for region in found} >= {"Kept.forward"}
+    for region in found:
+        assert region.function == "Kept.shift" or "self.shift" not in region.text
+        assert not any("self.shift" in guard for guard in region.guards)

@@ -9,6 +9,8 @@ import pytest
 from mugraph.ir.ranges import Product
 from mugraph.ir.region import Region, Trace
 
+from tests.engine.trace.partition import Regions
+
 EXPERT = """
 class Expert(nn.Module):
     def __init__(self, wide, inner):
@@ -281,3 +283,32 @@ def f(x):
 """)
     assert found.errors == ()
     assert any(region.function == "f" for region in found.regions)
+
+
+@pytest.mark.parametrize("called", ["F.one_hot(ids)", "F.one_hot(ids, -1)", "F.one_hot(ids, num_classes=-1)"])
+def test_as_many_classes_as_data_say_are_in_no_region(called: str, regions: Regions) -> None:
+    found = regions(f"""
+        # mugraph: ids=i64[5], w=f32[5, 5]
+        def classes(ids, w):
+            x = {called}.float() * 0.5
+            return torch.tanh(w @ x) + x.mean(-1, keepdim=True)
+        """)
+    for region in found:
+        assert "one_hot" not in region.text
+
+
+@pytest.mark.parametrize(
+    "stored",
+    ["y[y < 0] *= 0.5", "y[x > 0] = y[x > 0] * 2", "m = x > 0; y[m] = x[m]", "y[x[:, 0] > 0, 1] = x[x[:, 0] > 0, 2]"],
+)
+@pytest.mark.parametrize("scaled", ["1", "float(y.abs().max() > 1)"])
+def test_rows_are_stored_where_a_mask_selects(stored: str, scaled: str, regions: Regions) -> None:
+    """What is stored has as many rows as the mask is taken to select."""
+    found = regions(f"""
+        # mugraph: x=f32[4, 8], w=f32[8, 8]
+        def masked(x, w):
+            y = torch.tanh(x @ w) + x
+            {stored}
+            return (y * {scaled}).softmax(-1)
+        """)
+    assert found

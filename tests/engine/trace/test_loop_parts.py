@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mugraph.ir.region import Region
+
 from tests.engine.trace.partition import Regions, ins, only, outs
 
 
@@ -65,15 +67,33 @@ def test_a_part_at_a_number_that_no_loop_changes_is_part_of_the_region(regions: 
     assert "n == 3" in region.guards
 
 
-def test_a_part_that_no_kernel_may_read_is_none(regions: Regions) -> None:
-    """The last of 7 numbers does not begin at a word of 16 bytes: a kernel made for this part would never run."""
-    found = regions("""
+def test_a_part_may_begin_between_whole_words(regions: Regions) -> None:
+    """The last of 7 numbers does not begin at a multiple of 16 bytes: the region's kernel reads it at any address."""
+    region = only(
+        regions("""
         # mugraph: s=f32[4, 8, 8], g=f32[3, 4, 7], v=f32[3, 4, 8, 8]
         def decay(s, g, v):
             for i in range(3):
                 s = s * g[i, :, -1, None, None].exp() + v[i]
             return s
         """)
-    assert found
-    for region in found:
-        assert not any("-1" in named.expression for named in region.live_ins)
+    )
+    assert skews(region) == {"s": 0, "g[i, :, -1, None, None]": 2, "v[i]": 0}
+
+
+def test_a_part_that_begins_at_a_whole_word_in_the_first_step_only(regions: Regions) -> None:
+    region = only(
+        regions("""
+        # mugraph: b=bf16[2, 5, 9], x=bf16[2, 9]
+        def scan(b, x):
+            for i in range(4):
+                x = torch.tanh(b[:, i] * x)
+            return x
+        """)
+    )
+    assert skews(region) == {"b[:, i]": 1, "x": 0}
+
+
+def skews(region: Region) -> dict[str, int]:
+    """How far live-ins begin from a multiple of 16 bytes, in elements."""
+    return {named.expression: region.values[named.value].skew for named in region.live_ins}

@@ -170,3 +170,34 @@ def test_a_write_to_a_tensor_made_here_is_renaming(regions: Regions) -> None:
     )
     assert targets(region) == ["Tensor.matmul", "Tensor.add", "Tensor.mul", "torch.nn.functional.relu"]
     assert "inplace" not in region.calls[-1].kwargs
+
+
+def test_no_region_begins_at_an_elif(regions: Regions) -> None:
+    """No other statement can stand there; in a block that it is alone in, one can."""
+    found = regions("""
+        # mugraph: x=f32[4, 8]
+        def joined(x):
+            if x.requires_grad:
+                y = x
+            elif x.shape[0] > 5:
+                y = x + 1
+            elif x.shape[0] > 2:
+                y = torch.tanh(x) + x.mean(-1, keepdim=True)
+            else:
+                y = x * 2
+            return y
+
+        # mugraph: x=f32[4, 8]
+        def nested(x):
+            if x.requires_grad:
+                y = x
+            else:
+                if x.shape[0] > 5:
+                    y = x + 1
+                else:
+                    y = torch.tanh(x) + x.mean(-1, keepdim=True)
+            return y
+        """)
+    texts = {region.function: region.text for region in found}
+    assert texts["joined"] == "y = torch.tanh(x) + x.mean(-1, keepdim=True)"
+    assert texts["nested"].startswith("if x.shape[0] > 5:")

@@ -151,3 +151,18 @@ def test_a_write_that_is_not_counted_is_not_counted_after_it(regions: Regions) -
     copy = next(call for call in region.calls if call.target == "Tensor.copy_")
     data = next(call for call in region.calls if call.target == DATA)
     assert copy.args[0] == Ref(data.outputs[0])
+
+
+@pytest.mark.parametrize("turned", ["a.unsqueeze_(0)", "a.t_()", "b.squeeze_()"])
+def test_an_argument_that_is_given_another_shape_is_not_stored_last(turned: str, regions: Regions) -> None:
+    found = regions(f"""
+        # mugraph: a=f32[6, 8], b=f32[1, 6]
+        def shaped(a, b):
+            y = torch.tanh(a) + a.mean(-1, keepdim=True)
+            {turned}
+            return y.softmax(-1)
+        """)
+    assert found
+    for region in found:
+        assert turned not in region.text
+        assert all(len(info.shape) == len(info.strides) for info in region.values.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from mugraph.ir.calls import Triangle
 from mugraph.tune.messages import InputSpec
 from mugraph.tune.timing import DTYPES, make_input, set_bytes
 
@@ -18,6 +19,21 @@ def test_types_and_layouts(dtype: str) -> None:
     numbers = torch.view_as_real(tensor) if tensor.is_complex() else tensor
     assert len(numbers.double().unique()) > 1
     assert set_bytes([spec]) == 23 * tensor.element_size()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_inputs_begin_where_the_programs_do(dtype: str) -> None:
+    spec = InputSpec((3, 4), (8, 2), dtype, high=50, skew=3)
+    tensor = make_input(spec, torch.Generator().manual_seed(0))
+    assert (tensor.storage_offset(), tensor.shape, tensor.stride()) == (3, (3, 4), (8, 2))
+    assert set_bytes([spec]) == 26 * tensor.element_size()
+
+
+def test_a_mask_begins_where_the_programs_does() -> None:
+    spec = InputSpec((2, 2), (2, 1), "f32", triangle=Triangle(0, 0.0, None), skew=1)
+    tensor = make_input(spec, torch.Generator())
+    assert tensor.storage_offset() == 1
+    assert tensor.tolist() == [[0.0, float("-inf")], [0.0, 0.0]]
 
 
 @pytest.mark.parametrize(

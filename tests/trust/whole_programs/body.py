@@ -95,7 +95,11 @@ class Body:
 
     def attempt(self, lines: list[str]) -> bool:
         """Adds the lines, if they run and leave numbers of a moderate size."""
-        before = self._snapshot()
+        try:
+            before = self._snapshot()
+        except TypeError as error:  # a table has a generator, which is not to be copied
+            self.last_error = error
+            return False
         try:
             code = compile("\n".join(lines), "<drawn>", "exec")
             with torch.no_grad():

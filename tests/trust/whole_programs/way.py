@@ -51,8 +51,8 @@ def outcome(text: str, folder: Path) -> Outcome:
     made = Outcome()
     try:
         _gone(text, folder, made)
-    except Exception:
-        made.error = traceback.format_exc()
+    except Exception as error:
+        made.error = "".join(traceback.format_exception(error))
     return made
 
 

@@ -220,7 +220,8 @@ def _apart(kernels: Mapping[str, KernelSource], plans: Sequence[RegionPlan]) -> 
 def _cases(plans: Sequence[RegionPlan]) -> str:
     """The table of how to try a region's kernels: functions, where they were tested, the inputs' shapes, strides, types
     and standard deviations (of masks: what they hold; of integers: which they may be, if that is known; None: places to
-    write to), and "positive" where they have no sign; and the positions of inputs that it writes to, if any."""
+    write to), "positive" where they have no sign, their skew if they have one; and the positions of inputs that it
+    writes to, if any."""
     lines = ["_CASES = {"]
     for plan, case, (values, numbers) in [(one, *named) for one in plans for named in cases_of(one).items()]:
         lines.append(f'    "{case}": (')
@@ -240,7 +241,8 @@ def _cases(plans: Sequence[RegionPlan]) -> str:
             if info.dtype in INTEGERS and itemsize(info.dtype) > 1 and not mask:
                 drawn = integers_text(replace(plan.region, values=values), live_in.value) or drawn
             sign = ', "positive"' if live_in.value in positive else ""
-            lines.append(f"            ({shape}, {strides}, {dtype}, {drawn}{sign}),")
+            skew = f", {info.skew}" if info.skew else ""
+            lines.append(f"            ({shape}, {strides}, {dtype}, {drawn}{sign}{skew}),")
         lines += ["        ),", *([f"        {tuple_text(changed)},"] if (changed := written(plan.region)) else [])]
         lines.append("    ),")
     return "\n".join([*lines, "}"])

@@ -10,13 +10,24 @@ def _drawn(name: str, kind: str, device: torch.device, random: torch.Generator) 
     """Inputs of a region. Besides ordinary ones: rows that are small, large, negative, positive, aside, or zero; rows
     in which the last place, the first or any counts as much as all others; rows far from zero on one side."""
     inputs = []
-    for shape, strides, dtype, deviation, *positive in _CASES[name][3]:
-        tensor = torch.empty_strided(shape, strides, dtype=dtype, device=device)
+    for shape, strides, dtype, deviation, *more in _CASES[name][3]:
+        tensor = _placed(shape, strides, dtype, device, sum(one for one in more if one != "positive"))
         _filled(tensor, deviation, random)
         if kind != "ordinary" and _is_wide(dtype) and isinstance(deviation, float) and tensor.dim() > 1:
             _made_special(tensor, kind, deviation, not inputs, random)
-        inputs.append(tensor.abs_().add_(2**-10) if positive else tensor)  # a root or a logarithm is taken of it
+        is_signed = "positive" not in more  # no root or logarithm is taken of it
+        inputs.append(tensor if is_signed else tensor.abs_().add_(2**-10))
     return inputs
+
+
+def _placed(
+    shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype, device: torch.device, at: int
+) -> torch.Tensor:
+    """A tensor that begins so many elements after its memory does."""
+    if not at or 0 in shape:
+        return torch.empty_strided(shape, strides, dtype=dtype, device=device)
+    reach = sum((size - 1) * stride for size, stride in zip(shape, strides)) + 1
+    return torch.empty((at + reach,), dtype=dtype, device=device).as_strided(shape, strides, at)
 
 
 def _made_special(tensor: torch.Tensor, kind: str, deviation: float, first: bool, random: torch.Generator) -> None:
@@ -137,7 +148,7 @@ def _unwritten(name: str, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
     inputs = [*inputs]
     for at in {at for positions in _CASES[name][4:] for at in positions}:
         own = inputs[at]
-        inputs[at] = torch.empty_strided(own.shape, own.stride(), dtype=own.dtype, device=own.device).copy_(own)
+        inputs[at] = _placed(own.shape, own.stride(), own.dtype, own.device, own.storage_offset()).copy_(own)
     return inputs
 
 

@@ -115,14 +115,16 @@ def _in_a_mode() -> bool:
 
 def _runs_here(*tensors: torch.Tensor, any_size: bool = False, anywhere: tuple[torch.Tensor, ...] = ()) -> bool:
     """Plain tensors on one tested GPU; no gradient, autocast, tracing by torch.jit, and no mode or function transform,
-    which are to see what the original code calls. anywhere: further ones, that only PyTorch reads, wherever they lie"""
+    which are to see what the original code calls. anywhere: further ones, wherever they lie: only PyTorch reads them,
+    or they did not begin at a whole word where the program was traced"""
     if _dynamo():
         return _traced((*tensors, *anywhere), any_size)
     if _tracing() or _transforms() or _dispatch_modes() or forward_ad._current_level >= 0:
         return torch.compiler.is_compiling() and _traced((*tensors, *anywhere), any_size)
-    if (_function_modes() and _in_a_mode()) or type(tensors[0]) not in _PLAIN:
+    first = tensors[0] if tensors else anywhere[0]
+    if (_function_modes() and _in_a_mode()) or type(first) not in _PLAIN:
         return False
-    grad, device = _grad_enabled(), tensors[0].device
+    grad, device = _grad_enabled(), first.device
     for tensor in tensors:
         kind = type(tensor)
         if (kind is not _PARAMETER and kind is not _TENSOR) or tensor.device != device:
@@ -132,10 +134,10 @@ def _runs_here(*tensors: torch.Tensor, any_size: bool = False, anywhere: tuple[t
         at = tensor.data_ptr()  # other layouts have none
         if at & 15 or (not at and tensor._is_zerotensor()):  # in whole words of 16 bytes; zeros without memory
             return False
-    for index in anywhere:
-        if type(index) not in _PLAIN or index.device != device or index.layout != torch.strided:
+    for tensor in anywhere:
+        if type(tensor) not in _PLAIN or tensor.device != device or tensor.layout != torch.strided:
             return False
-        if index.is_neg() or (grad and index.requires_grad) or index._is_zerotensor():
+        if tensor.is_neg() or (grad and tensor.requires_grad) or tensor._is_zerotensor():
             return False
     if (place := _places.get(device)) is None:  # PyTorch makes a string of it each time
         place = _places[device] = device.type, device.index
@@ -144,6 +146,8 @@ def _runs_here(*tensors: torch.Tensor, any_size: bool = False, anywhere: tuple[t
 
 _guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
 _fitted: dict[str, list[tuple[Callable[..., bool], bool, Callable[..., bool] | None]]] = {}
+_anywhere: dict[str, int] = {}
+"""Of regions: which of their tensors may begin at any address, a bit for each."""
 _native: ModuleType | None = None
 _fitted_in_c: dict[str, Callable[..., bool]] = {}
 
@@ -159,8 +163,9 @@ def _fit_again(region: str, *tensors: torch.Tensor) -> bool:
     known = _fitted.get(region)
     if known is None or _any_autocast() or (_function_modes() and _in_a_mode()):
         return False
-    for tensor in tensors:
-        if _address(tensor) & 15 or tensor.is_nested:  # which is not to be compared
+    anywhere = _anywhere.get(region, 0)
+    for at, tensor in enumerate(tensors):
+        if (_address(tensor) & 15 and not anywhere >> at & 1) or tensor.is_nested:  # which is not to be compared
             return False
     for at, (are_alike, only_without_grad, _) in enumerate(known):
         if are_alike(*tensors):
@@ -168,7 +173,7 @@ def _fit_again(region: str, *tensors: torch.Tensor) -> bool:
                 return False
             if _native:
                 known[at] = are_alike, only_without_grad, _alike_in_c(*tensors)
-                _fitted_in_c[region] = _native.Fit(known)
+                _fitted_in_c[region] = _native.Fit(known, anywhere)
             return True
     return False
 
@@ -181,11 +186,14 @@ def _alike_in_c(*tensors: torch.Tensor) -> Callable[..., bool] | None:
         return None
 
 
-def _fit_from_now(region: str, *tensors: torch.Tensor) -> bool:
-    """Remembers what tensors that fit are like, where PyTorch can compare that at once."""
+def _fit_from_now(region: str, *tensors: torch.Tensor, anywhere: tuple[int, ...] = ()) -> bool:
+    """Remembers what tensors that fit are like, where PyTorch can compare that at once. anywhere: positions of those
+    that may begin at any address"""
     if _compiling() or not _apart or any([type(one) not in _PLAIN or one.is_nested for one in tensors]):
         return True
     known = _fitted.setdefault(region, [])
+    if anywhere:
+        _anywhere[region] = sum([1 << at for at in anywhere])
     if len(known) < 8:
         if (are_alike := _likeness(*tensors)) is not None:
             known.append((are_alike, any([one.requires_grad for one in tensors]), _native and _alike_in_c(*tensors)))

@@ -11,14 +11,13 @@ from mugraph.codegen.dynamic import read_by_shape
 from mugraph.codegen.over_inputs import writes_over
 from mugraph.codegen.statements import statements
 from mugraph.edit.module.entry import entry_text, is_alone, on_tensors, tensors_fit
+from mugraph.edit.module.fits import fits
 from mugraph.edit.module.freed import of_inputs, with_deletions
 from mugraph.edit.module.laid import Laid, laid_as, order_of
-from mugraph.edit.module.masks import masks_of, triangle_text
-from mugraph.edit.module.only_indices import only_indices
 from mugraph.edit.module.operator import call, function, returns, torch_type
-from mugraph.edit.module.reads import Paths, is_direct
+from mugraph.edit.module.reads import Paths
 from mugraph.edit.module.wrapper_sizes import RunSizes
-from mugraph.edit.module.written import apart_checks, count_lines
+from mugraph.edit.module.written import count_lines
 from mugraph.edit.names import parameter_name
 from mugraph.ir.calls import STORES, is_inplace, operands
 from mugraph.ir.kernel import KernelSource, Rejected
@@ -73,7 +72,7 @@ def wrapper(
         plan.name,
         parameters,
         _reference(plan, parameters, names, sizes),
-        _fits(plan, parameters, sizes),
+        fits(plan, parameters, sizes),
         _replacement(plan, kernels, parameters, names, sizes, laid),
         entry_text(plan, module_names, classes, paths),
     )
@@ -149,80 +148,6 @@ def _reference(plan: RegionPlan, parameters: tuple[str, ...], names: Mapping[int
     lines = _returning(lines, _outputs(region, names))
     name = f"_{plan.name}_reference"
     return function(name, parameters, returns(len(region.live_outs)), lines, sizes.parameters)
-
-
-def _fits(plan: RegionPlan, parameters: tuple[str, ...], sizes: RunSizes) -> str:
-    """The test. It only compares Python values, so that torch.compile turns it into guards."""
-    if not parameters:
-        raise Rejected("the region reads no tensor")
-    dynamic, masks = plan.region.dynamic, list[str]()
-    checks = call("", "_runs_here", parameters, width=90) if dynamic is None else []
-    if dynamic is not None:
-        for number, one in enumerate(sizes.ranges):
-            checks.append(f"{'and ' if number else ''}{one.least} <= {sizes.names[one.name]} <= {one.largest}")
-        checks += sizes.faster(plan.faster_for)
-    for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
-        info = plan.region.values[live_in.value]
-        of_one = [
-            f"{parameter}.dtype is {torch_type(info.dtype)}",
-            f"{parameter}.shape == {sizes.shape(live_in.value)}",
-            *_stride_checks(parameter, info, live_in.value, sizes),
-        ]
-        together = f"and {' and '.join(of_one)}"
-        checks += [together] if len(together) <= 104 else [f"and {check}" for check in of_one]
-    for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True):
-        if triangle := masks_of(plan).get(live_in.value):
-            masks.append(f"_holds({parameter}, {triangle_text(triangle, plan.region.values[live_in.value])})")
-    masks += apart_checks(plan, parameters)
-    checks += [f"and {mask}" for mask in masks]
-    first = parameters[0]
-    checks.append(f'and _right_here("{plan.name}", {first}.device.type, {first}.device.index)')
-    first_lines: list[str] = []
-    if dynamic is None:
-        named = [f'"{plan.name}"', *parameters]
-        checks += call("and ", "_fit_from_now", named, width=90)
-        first_lines += call("if ", "_fit_again", named, ":", width=90)
-        first_lines.append(f"    return {' and '.join(masks) or True}")
-    if dynamic is not None:
-        indices = only_indices(plan)
-        named = [*zip(plan.region.live_ins, parameters, strict=True)]
-        given = [*(name for live_in, name in named if live_in.value not in indices), "any_size=True"]
-        anywhere = [name for live_in, name in named if live_in.value in indices]
-        if anywhere and len(anywhere) < len(named):
-            given.append(f"anywhere=({', '.join(anywhere)},)")
-        elif anywhere:
-            given = [*parameters, "any_size=True"]
-        dims = "".join(f" or {owner}.dim() != {rank}" for owner, rank in sizes.ranks.items())
-        first_lines += call("if not ", "_runs_here", given, f"{dims}:", width=100)
-        first_lines += ["    return False", *sizes.lines]
-        shapes = [
-            f"({parameter}, {sizes.shape(live_in.value)})"
-            for live_in, parameter in zip(plan.region.live_ins, parameters, strict=True)
-        ]
-        ranges = ", ".join(f"({sizes.names[one.name]}, {one.least}, {one.largest})" for one in sizes.ranges)
-        fitting = [f"[{ranges}]", *shapes]
-        first_lines += call("if torch.compiler.is_exporting() and not ", "_known_to_fit", fitting, ":", 100)
-        first_lines.append("    return False")
-    answer = [*first_lines, "return (", *(f"    {check}" for check in checks), ")"]
-    if is_direct(plan):
-        refusal = [
-            "except Exception:  # a tensor of another kind, which has no strides or no memory",
-            "    return False",
-        ]
-        answer = ["try:", *(f"    {line}" for line in answer), *refusal]
-    body = ['"""Whether it may run on these: what it was made and tested for, and no gradient is wanted."""', *answer]
-    return function(tensors_fit(plan), parameters, "bool", body, sizes.parameters)
-
-
-def _stride_checks(parameter: str, info: TensorInfo, value: int, sizes: RunSizes) -> list[str]:
-    """Conditions on a tensor's strides. That of a dimension of size 1 is left out: it addresses nothing."""
-    if all(size != 1 for size in info.shape):
-        return [f"{parameter}.stride() == {sizes.strides(value)}"] if info.shape else []
-    return [
-        f"{parameter}.stride({dimension}) == {sizes.stride(value, dimension)}"
-        for dimension, size in enumerate(info.shape)
-        if size != 1
-    ]
 
 
 def _same_strides(shape: tuple[int, ...], first: tuple[int, ...], second: tuple[int, ...]) -> bool:

@@ -52,9 +52,10 @@ def format_tensor(tensor: Tensor, sizes: Sizes) -> str:
     windows = {window.dim: window for window in tensor.windows}
     dims = ", ".join(_dimension(dim, windows.get(number)) for number, dim in enumerate(tensor.dims))
     strides = "" if tensor.strides == contiguous_strides(tensor.dims, sizes) else f" strides {list(tensor.strides)}"
+    skew = f" skew {tensor.skew}" if tensor.skew else ""
     source = f" from {json.dumps(tensor.source, ensure_ascii=False)}" if tensor.source else ""
     rows = "".join(map(_lookup, tensor.looked_up.values()))
-    return f"{tensor.name} {tensor.dtype}[{dims}]{strides}{source}{rows}"
+    return f"{tensor.name} {tensor.dtype}[{dims}]{strides}{skew}{source}{rows}"
 
 
 def _lookup(one: Lookup) -> str:

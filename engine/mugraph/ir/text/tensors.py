@@ -16,7 +16,9 @@ from mugraph.ir.text.printer import WINDOW_FIGURES, WINDOW_MARKS
 from mugraph.ir.windows import Window
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
-TENSOR = re.compile(rf"({NAME}) ({NAME})\[([^\]]*)\](?: strides \[([^\]]*)\])?(?: from ({_STRING}))?(?: (by .*))?")
+TENSOR = re.compile(
+    rf"({NAME}) ({NAME})\[([^\]]*)\](?: strides \[([^\]]*)\])?(?: skew (\d+))?(?: from ({_STRING}))?(?: (by .*))?"
+)
 LOOKUP = re.compile(rf"by ({NAME}) ({NAME}) of (\d+)( wraps)?(?: from ({_STRING}))?")
 WINDOW = re.compile(
     rf"window ({NAME}(?:\*{NAME})*) over ({NAME}(?:\*{NAME})*)"
@@ -69,8 +71,8 @@ def read_tensors(lines: Lines, sizes: Mapping[str, int]) -> dict[str, Tensor]:
 
 def read_tensor(line: Line, text: str, sizes: Mapping[str, int]) -> Tensor:
     found = line.match(TENSOR, text, 'a tensor: `name dtype[dims] strides [..] from ".."`')
-    parts = cast("tuple[str, str, str, str | None, str | None, str | None]", found.groups())
-    name, dtype, shown, strides, source, index = parts
+    parts = cast("tuple[str, str, str, str | None, str | None, str | None, str | None]", found.groups())
+    name, dtype, shown, strides, skew, source, index = parts
     if dtype not in ITEMSIZE:
         line.fail(f"{dtype} is no element type; there are {', '.join(ITEMSIZE)}")
     windows: list[Window] = []
@@ -86,7 +88,8 @@ def read_tensor(line: Line, text: str, sizes: Mapping[str, int]) -> Tensor:
         steps = tuple(line.integer(part) for part in listed(strides))
     if len(steps) != len(dims):
         line.fail(f"tensor {name} has {len(dims)} dimensions and {len(steps)} strides")
-    return Tensor(name, dims, steps, cast("DType", dtype), line.string(source) if source else "", tuple(windows))
+    source = line.string(source) if source else ""
+    return Tensor(name, dims, steps, cast("DType", dtype), source, tuple(windows), line.integer(skew or "0"))
 
 
 def _lookup(line: Line, text: str) -> Lookup:

@@ -76,7 +76,8 @@ def key_of(program: TensorProgram) -> tuple[Hashable, Names]:
         dims = tuple(tuple(axes.setdefault(axis, len(axes)) for axis in dim) for dim in tensor.dims)
         # Tensors of one source are one piece of memory.
         source = sources.setdefault(tensor.source, number) if tensor.source else number
-        return number, dims, tensor.strides, tensor.dtype, source, tuple(map(_unnamed, tensor.windows)), indices
+        windows = tuple(map(_unnamed, tensor.windows))
+        return number, dims, tensor.strides, tensor.dtype, source, windows, indices, tensor.skew
 
     rows: list[Hashable] = []
     for name in order:

@@ -31,6 +31,8 @@ def rows_at(b: Builder, x: Ref, dim: int, index: Ref, dims: AtomDims, *, wraps: 
     info, whole = b.values[where.source], b.values[table.source]
     if not is_read(info.dtype) or info.dtype not in COMPARED:
         raise NotLowerable(f"an index of type {info.dtype} is outside the fragment")
+    if info.skew:
+        raise NotLowerable("an index that does not begin at a word of 16 bytes is outside the fragment")
     if any(stride == 0 and size > 1 for size, stride in zip(whole.shape, whole.strides, strict=True)):
         raise NotLowerable("an index into what is repeated is outside the fragment")
     if b.varying:

@@ -102,6 +102,8 @@ def normalize(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """x over max(length, eps), where eps is what it is in x's type: in float16, 1e-12 is zero."""
     if args.number("p", 2.0) != 2.0:
         raise NotLowerable("a norm that is not Euclidean is outside the fragment")
+    if not dims:
+        raise NotLowerable("the norm of a number is outside the fragment")
     ref = args.ref("input")
     length = b.sqrt(rows(b, ref, dims, dims[args.integer("dim", 1)]).sum(lambda part: _squared(b, part)))
     eps = rounded(args.number("eps", 1e-12), b.values[ref.value].dtype)

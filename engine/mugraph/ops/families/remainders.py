@@ -21,9 +21,8 @@ def _left(whole: Kind) -> Rule:
         x, divisor = b.at(args.ref("input"), dims), args.number("other")
         if abs(frexp(divisor)[0]) != 0.5:
             raise NotLowerable(f"{args.call.target} by what is no power of two is outside the fragment")
-        if not (
-            x.kind.is_leaf or x.kind.opaque is not None
-        ):  # a compiler may not round it before it is subtracted from
+        # A compiler may not round what it computes of products and sums before it subtracts from it
+        if not x.kind.is_leaf and x.kind.opaque is None:
             raise NotLowerable(f"{args.call.target} of a product or a sum is outside the fragment")
         times = b.opaque(whole, b.mul(b.const(1.0 / divisor), x))
         return b.sub(x, b.mul(b.const(divisor), times))

@@ -191,7 +191,8 @@ def _named(
             inputs[title[i]] = op.source
             if view is not None:
                 views[title[i]] = view
-            tensors.append(Tensor(title[i], spell(dims), info.strides, _read(info.dtype), source, windows))
+            skew = info.skew if view is None else 0
+            tensors.append(Tensor(title[i], spell(dims), info.strides, _read(info.dtype), source, windows, skew))
     written: dict[str, Tensor] = {}
     stored = names.copy()  # a tensor may be called what the value in it is called
     results = [stored.take(identifier(output.name)) for output in outputs]

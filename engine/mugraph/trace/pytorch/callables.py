@@ -16,6 +16,7 @@ from typing import cast
 
 import torch
 
+from mugraph.trace.pytorch.containers import WRITES
 from mugraph.trace.pytorch.targets import last_part, target_of
 from mugraph.trace.pytorch.words import words
 
@@ -46,7 +47,6 @@ _READS = words(
     bit_length is_integer as_integer_ratio __getitem__ __len__ __contains__ named_parameters parameters named_modules
     modules children named_children buffers named_buffers get_parameter get_submodule indices"""
 )
-_WRITES = words("append extend insert pop update setdefault remove clear reverse sort add popitem discard")
 _CONTAINERS = (str, bytes, tuple, list, dict, int, float, bool, set, frozenset, range, slice, OrderedDict)
 _MODULE_READS = (torch.nn.Module, torch.Size)
 _OWN = frozenset({"torch", "einops", "opt_einsum", "mugraph", "jaxtyping"})
@@ -116,7 +116,7 @@ class Judge:
             method = getattr(function, "__name__", "")
             if method in _READS:
                 return None
-            if method in _WRITES:
+            if method in WRITES:
                 return Verdict(name, None, id(cast(object, owner)))
         if isinstance(owner, _MODULE_READS) and getattr(function, "__name__", "") in _READS:
             return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -266,6 +267,8 @@ class _Look:
         """A method of a class of the user's. place: an expression for the class. Raises Unfound."""
         methods = cast("dict[str, tuple[Code, ...]]", self._ran(kind).methods)
         along = definitions_along(kind, name)
+        if any(isinstance(raw, functools.cached_property) for raw in along.values()):
+            raise Unfound(f"runs {kind.__qualname__}.{name}, which keeps what it computes")
         codes = [self.user.code(raw) for raw in along.values()]
         if not codes or any(code is None for code in codes):
             raise Unfound(f"runs {kind.__qualname__}.{name}, whose code cannot be told")

@@ -14,7 +14,6 @@ from mugraph.trace.run.tape import Record
 from mugraph.trace.syntax.nodes import number_of
 from mugraph.trace.syntax.statements import Loop, in_own_scope, loaded_names, own_statements, stored_names
 
-_WORD = 16
 Parts = Mapping[int, ast.Subscript]
 """Value number -> the expression that it is the result of."""
 
@@ -40,15 +39,9 @@ def loop_parts(scope: Scope, unit: Unit, records: Sequence[Record], produced: Co
         if node is None or len(record.inputs) != 1 or record.inputs[0] in produced or not _is_plain(node):
             continue
         names = loaded_names([node])
-        if names & moving and not names & stored and _is_aligned(scope, record):
+        if names & moving and not names & stored:
             found[record.outputs[0]] = node
     return found
-
-
-def _is_aligned(scope: Scope, record: Record) -> bool:
-    """Whether the part begins where a kernel may read it from: a region's test asks for whole words of 16 bytes."""
-    part = scope.values.tensor(record.outputs[0])
-    return part.storage_offset() * part.element_size() % _WORD == 0
 
 
 def names_without(unit: Unit, parts: Parts, read: set[str]) -> set[str]:

@@ -22,7 +22,7 @@ from mugraph.trace.regions.scope import Scope
 from mugraph.trace.regions.ways import Found, add, overlap, searched
 from mugraph.trace.run.tape import Activation, Event, Happening, Made, Record
 from mugraph.trace.syntax.nodes import number_of
-from mugraph.trace.syntax.statements import SCOPES, in_own_scope, leaves_block, tensors_of
+from mugraph.trace.syntax.statements import SCOPES, in_own_scope, is_elif, leaves_block, tensors_of
 
 CHAIN = 2  # element-wise operators, each a pass over memory, that one kernel is better than
 MAX_CALLS = 192  # above it a unit is taken apart: a whole model is no unit of search, a decoder layer is
@@ -293,7 +293,11 @@ class _Search:
     def descend(self, activation: Activation, item: Item) -> None:
         """Into a statement that is no part of a run."""
         for child in item.children:
-            self.block(activation, child)
+            statements = [inner.statement for inner in child.items]
+            if is_elif(statements, item.statement):
+                self.descend(activation, child.items[0])
+            else:
+                self.block(activation, child)
         for node in _expressions(item.statement):
             self.expression(activation, item, node)
         self.hidden(activation, item)

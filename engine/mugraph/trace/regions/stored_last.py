@@ -122,7 +122,7 @@ class _Stores:
         ((old, out),) = record.writes
         storage = self._values.storage(old)
         memory = self._memories.get(storage)
-        if memory is None or record not in self._writes or record.outputs != (out,):
+        if memory is None or record not in self._writes or record.outputs != (out,) or not self._lie_alike(old, out):
             raise _AtFault(storage)
         memory.counted |= id(self._values.tensor(old)) not in memory.unnoted
         made = replace(self._reading(record), outputs=(self._values.imagined(old),), writes=())

@@ -16,6 +16,7 @@ import torch
 from mugraph.ir.ran import Code, said_of
 from mugraph.trace.pytorch.targets import target_of
 from mugraph.trace.run.tape import File
+from mugraph.trace.syntax.changed_names import ChangedNames, changed_names
 from mugraph.trace.syntax.definition_text import Definition, imported_names, text_of
 from mugraph.trace.syntax.nodes import number_of
 from mugraph.trace.syntax.source import Source
@@ -79,6 +80,11 @@ class UserCode:
         self._nodes: dict[str, dict[tuple[int, str], list[Definition]]] = {}
         self._sources: dict[str, Source] = {file.source.path: file.source for file in self.files}
         self._lent = frozenset(file.source.path for file in self.files if not file.is_own)
+
+    @functools.cached_property
+    def changed_names(self) -> ChangedNames:
+        """Of all files but those of libraries that were looked into."""
+        return changed_names(file.source.tree for file in self.files if file.is_own)
 
     def owns(self, value: object) -> bool:
         """Whether a function, class or module is defined in one of the files."""

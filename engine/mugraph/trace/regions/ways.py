@@ -74,7 +74,11 @@ def _merged(known: Assembled, other: Assembled) -> Assembled:
             return known
         ran[name] = both
     called = tuple(sorted({*known.region.called, *other.region.called}))
+    values = {  # of a tensor that begins at a whole word in some of them only, the kernel may be given any
+        number: replace(info, skew=info.skew or other.region.values[number].skew)
+        for number, info in known.region.values.items()
+    }
     outside = {**known.region.outside, **other.region.outside}
-    region = replace(known.region, ran=ran, outside=outside, called=called)
+    region = replace(known.region, ran=ran, outside=outside, called=called, values=values)
     known.others.extend(other.units)
     return replace(known, region=region, conditions=merge(known.conditions, other.conditions))

@@ -19,6 +19,7 @@ from typing import Any, cast
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, unset_fake_temporarily
 
+from mugraph.ir.calls import STORES
 from mugraph.ir.ranges import SizeRange
 from mugraph.trace.pytorch.targets import last_part, target_of
 from mugraph.trace.run.constants import Constants
@@ -44,6 +45,8 @@ def comes_of_data(target: str, args: Sequence[object], kwargs: Mapping[str, obje
         repeats = kwargs.get("repeats", args[1] if len(args) > 1 else None)
         lengths = repeats if repeats is not None else args[0] if args else None
         return isinstance(lengths, torch.Tensor) and lengths.numel() > 1 and kwargs.get("output_size") is None
+    if name == "one_hot":  # without a number of classes: one more than the largest
+        return kwargs.get("num_classes", args[1] if len(args) > 1 else -1) == -1
     return name in ("nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "bincount")
 
 
@@ -131,6 +134,8 @@ class DataSizes(TorchMode):
         if name == "__getitem__" and any(map(_is_number, _items(args[1]))):
             items = tuple(self._any_number(one) if _is_number(one) else one for one in _items(args[1]))
             args = (given, items if isinstance(args[1], tuple) else items[0])
+        if target == STORES:
+            return self._stored(function, given, *args[1:])
         if comes_of_data(target, args, kwargs) and given.dim():
             return self._of_data(target, name, function, given, args, kwargs)
         out = function(*args, **kwargs)
@@ -167,6 +172,13 @@ class DataSizes(TorchMode):
                 self._note_counts(name, given, found, target)
                 return found
         return function(*args, **kwargs)
+
+    def _stored(self, function: Callable[..., object], given: torch.Tensor, index: object, value: object) -> object:
+        """After `given[index] = value`: of a mask as many places as where it is read, as the value may come from
+        there."""
+        if isinstance(value, torch.Tensor) and any(map(_is_mask, _items(index))):
+            index = self._without_masks(_items(index))
+        return function(given, index, value)
 
     def _note_counts(self, name: str, given: torch.Tensor, out: torch.Tensor, target: str) -> None:
         counts = counts_of(name, given, out, _word(target))

@@ -16,6 +16,7 @@ from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.run.autocast import noticed
 from mugraph.trace.run.devices import problem_with
 from mugraph.trace.run.frames import frame_of_caller, keywords_of
+from mugraph.trace.run.other_memory import told_of_memory
 from mugraph.trace.run.tape import Happening, Loaded, Made, ModuleCalled, Record, Step, Tape, Was
 from mugraph.trace.run.tape_writer import TapeWriter
 from mugraph.trace.run.torch_calls import TorchCalls
@@ -83,7 +84,7 @@ class Recorder:
         torch.nn.Module.__call__ = call
         self._writer.active = True
         try:
-            with self._calls, noticed(self._autocast):
+            with self._calls, told_of_memory(self._calls.called), noticed(self._autocast):
                 yield
         finally:
             self._writer.active = False

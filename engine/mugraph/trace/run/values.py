@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from mugraph.ir.dtypes import ELEMENTS
+from mugraph.ir.dtypes import ELEMENTS, WORD_BYTES
 from mugraph.ir.region import TensorInfo
 
 _log = logging.getLogger("mugraph.trace")
@@ -67,9 +67,9 @@ class Values:
 
         like: number of a tensor of the same shape and type
         """
-        number, tensor = len(self._tensors), self._tensors[like]
-        strides = torch.empty_like(tensor, device="meta").stride()
-        self.infos[number] = replace(self.infos[like], strides=tuple(map(int, strides)))
+        number, tensor, info = len(self._tensors), self._tensors[like], self.infos[like]
+        lies = torch.empty_strided(info.shape, info.strides, device="meta")  # it may lie otherwise since then
+        self.infos[number] = replace(info, strides=tuple(map(int, torch.empty_like(lies).stride())), skew=0)
         self._tensors.append(tensor)
         self._storages.append(-1 - number)
         self._by_storage[-1 - number] = [number]
@@ -124,4 +124,10 @@ def strided(tensor: torch.Tensor) -> bool:
 def describe(tensor: torch.Tensor) -> TensorInfo:
     shape = tuple(int(size) for size in tensor.shape)
     strides = tuple(int(stride) for stride in tensor.stride()) if strided(tensor) else ()
-    return TensorInfo(shape, strides, dtype_name(tensor.dtype), tensor.device.type)
+    return TensorInfo(shape, strides, dtype_name(tensor.dtype), tensor.device.type, skew=_skew(tensor))
+
+
+def _skew(tensor: torch.Tensor) -> int:
+    if not strided(tensor):
+        return 0
+    return int(tensor.storage_offset()) % max(1, WORD_BYTES // tensor.element_size())

@@ -65,6 +65,12 @@ def blocks_of(node: ast.stmt) -> Iterator[list[ast.stmt]]:
         yield case.body
 
 
+def is_elif(block: Sequence[ast.stmt], of: ast.stmt) -> bool:
+    """Whether a statement's block is written as `elif`: it has no place where another statement could stand."""
+    is_one = len(block) == 1 and isinstance(block[0], ast.If) and isinstance(of, ast.If) and block[0] in of.orelse
+    return is_one and block[0].col_offset == of.col_offset
+
+
 def own_statements(node: ast.stmt) -> Iterator[ast.stmt]:
     """The statement and those nested in it."""
     yield node

@@ -115,8 +115,9 @@ static void alike_dealloc(PyObject *self) {
 
 /* ---- Fit: whether tensors are like others that fitted. held: the list of (PyTorch's comparison with some tensors,
    whether it holds without gradients only, the same as an Alike or None), which may grow; a list of weak references to
-   the parameters of the last call, which are not nested (none becomes so). */
-typedef struct { Base base; } Fit;
+   the parameters of the last call, which are not nested (none becomes so). anywhere: of the first 64 tensors, a bit for
+   each that may begin at any address. */
+typedef struct { Base base; unsigned long long anywhere; } Fit;
 
 /* Whether they are like one row. */
 static int fits_row(PyObject *row, PyObject *last, int grad, PyObject *const *tensors, Py_ssize_t count) {
@@ -137,7 +138,7 @@ static int fit_tensors(Fit *one, PyObject *const *tensors, Py_ssize_t count) {
     for (Py_ssize_t i = 0; i < count; i++) {
         uint64_t place;
         if (address(tensors[i], &place)) return -1;
-        if (place & 15) return 0;
+        if (place & 15 && (i >= 64 || !(one->anywhere >> i & 1))) return 0;
     }
     if ((grad = truth(PyObject_CallNoArgs(with_grad))) < 0) return -1;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(known); i++) {
@@ -157,10 +158,12 @@ static PyObject *fit_call(PyObject *self, PyObject *const *tensors, size_t flags
 
 static PyObject *fit_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(names)) {
     PyObject *known;
-    if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &known)) return NULL;
+    unsigned long long anywhere = 0;
+    if (!PyArg_ParseTuple(args, "O!|K", &PyList_Type, &known, &anywhere)) return NULL;
     Fit *one = (Fit *)type->tp_alloc(type, 0);
     if (!one) return NULL;
     one->base.call = fit_call;
+    one->anywhere = anywhere;
     keep(one, 0, known);
     if ((one->base.held[1] = PyList_New(0))) return (PyObject *)one;
     Py_DECREF(one);

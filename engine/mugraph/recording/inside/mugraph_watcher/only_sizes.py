@@ -30,7 +30,7 @@ MOST_NAMED = 8
 _WITHOUT_MEMORY = """
 def _fit_again(region, *tensors):
     return False
-def _fit_from_now(region, *tensors):
+def _fit_from_now(region, *tensors, anywhere=()):
     return True
 def _right_here(name, kind, index):
     return _right.get((name, index), True)
