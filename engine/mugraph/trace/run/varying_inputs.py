@@ -1,0 +1,101 @@
+"""Which numbers of a run may be others at the next call, and whether the run does the same with others.
+
+They are the numbers among the arguments that a call was given (a default stays what it is), and those that an object
+keeps and its class's methods set anew outside of `__init__`. What a run does with one must be arithmetic alone, of which
+the results are operands that PyTorch's calls are given element by element: `x * lr`, `add(x, alpha=-lr)`. A number by
+which anything is decided is a constant, as are shapes, exponents, and what goes into code that is not watched.
+
+The code is run with two numbers in place of each. What it does must differ in the operands alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mugraph.ir.calls import Ref
+from mugraph.ir.region import Argument
+from mugraph.trace.run.build import Ready
+from mugraph.trace.run.tape import Happening, Record, Tape
+from mugraph.trace.run.values import Values
+from mugraph.trace.run.varying import Varying, Watch
+
+_PLAIN = (int, float)
+_IN_CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """names: of the numbers that are given as ones that vary; None: all that may be. others: other numbers than the
+    call's. kept: attributes that methods of the object's class set"""
+
+    watch: Watch
+    names: frozenset[str] | None
+    others: bool
+    kept: frozenset[str] = frozenset()
+
+    def given_to(self, ready: Ready) -> Ready:
+        """The call with numbers that vary."""
+        args = [self._given(f"argument {at}", value) for at, value in enumerate(ready.args)]
+        kwargs = {name: self._given(f"argument {name}", value) for name, value in ready.kwargs.items()}
+        owner: object = getattr(ready.function, "__self__", ready.function)
+        held: Mapping[str, object] = getattr(owner, "__dict__", {})
+        for name in sorted(self.kept & held.keys()):
+            new = self._given(f"attribute {name}", held[name])
+            if new is not held[name]:
+                setattr(owner, name, new)
+        return replace(ready, args=args, kwargs=kwargs)
+
+    def _given(self, name: str, value: object) -> object:
+        if not isinstance(value, _PLAIN) or type(value) not in _PLAIN or not (self.names is None or name in self.names):
+            return value
+        return self.watch.given(name, _another(value) if self.others else value)
+
+
+def _another(number: float) -> float:
+    """Of the same sign, and below 1 if it is."""
+    if type(number) is int:
+        return number + (1 if number >= 0 else -1)
+    return number * 0.8125 if number else 0.3125
+
+
+def set_by_methods(tree: ast.Module, owner: str | None) -> frozenset[str]:
+    """Attributes that methods of a class set, beside those that make an object. owner: its qualified name"""
+    body: Sequence[ast.stmt] = tree.body
+    for name in owner.split(".") if owner is not None else ():
+        body = next((node.body for node in body if isinstance(node, ast.ClassDef) and node.name == name), [])
+    functions = (node for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    methods = [node for node in functions if node.name not in _IN_CONSTRUCTORS]
+    found = [node for method in methods for node in ast.walk(method) if isinstance(node, ast.Attribute)]
+    stored = [node for node in found if isinstance(node.ctx, ast.Store)] if owner is not None else []
+    return frozenset(node.attr for node in stored if isinstance(node.value, ast.Name) and node.value.id == "self")
+
+
+def done(tape: Tape, values: Values) -> list[Hashable]:
+    """What a run did, in a form that is equal where it did the same with other numbers."""
+    found: list[Hashable] = []
+    for event in tape.events:
+        if isinstance(event, Record):
+            args = tuple(_said(arg, tape) for arg in event.args)
+            named = tuple((name, _said(arg, tape)) for name, arg in event.kwargs.items())
+            made = tuple((number, values.infos[number]) for number in event.outputs)
+            found.append((event.target, args, named, event.problem, event.in_place, made))
+        elif isinstance(event, Happening):
+            found.append((event.name, event.problem))
+    return found
+
+
+def _said(argument: Argument, tape: Tape) -> Hashable:
+    if isinstance(argument, Ref):
+        number = tape.varying.get(argument.value)
+        return argument.value if number is None else _computed(number)
+    if isinstance(argument, tuple):
+        return tuple(_said(item, tape) for item in argument)
+    return repr(argument)
+
+
+def _computed(number: Varying) -> Hashable:
+    origin = number.origin
+    of = tuple(_computed(one) if isinstance(one, Varying) else repr(one) for one in origin.operands)
+    return origin.operator, of
