@@ -29,7 +29,8 @@ def number_in(expression: str) -> str | None:
 
 def said(expression: str) -> str:
     """A live-in as a reader is told of it."""
-    return number_in(expression) or expression
+    number = number_in(expression)
+    return expression if number is None else f"the number {number.replace('_math.', 'math.')}, which may vary"
 
 
 def called(expression: str) -> str:

@@ -7,7 +7,7 @@ import logging
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -36,8 +36,8 @@ from mugraph.trace.run.rebuild import NotKept
 from mugraph.trace.run.recorder import Recorder
 from mugraph.trace.run.tape import Happening, Record
 from mugraph.trace.run.tape_writer import TraceTooLong
-from mugraph.trace.run.varying import AllDecided, Watch
-from mugraph.trace.run.varying_inputs import Inputs, done, set_by_methods
+from mugraph.trace.run.varying_inputs import Inputs
+from mugraph.trace.run.varying_runs import Runs
 from mugraph.trace.run.without_numbers import WithoutNumbers
 from mugraph.trace.syntax.package import package_of
 from mugraph.trace.syntax.size_ranges import largest_of
@@ -75,8 +75,6 @@ def _names_of(entry: Entry) -> set[str]:
 
 
 MAX_REAL_ELEMENTS = 1 << 26  # what a second run on real tensors may take
-_TRIES = 4
-"""Runs to find out which numbers may vary: each leaves out those by which the one before decided."""
 
 
 @dataclass
@@ -236,36 +234,8 @@ class Session:
         return sum(values.tensor(number).numel() for number in values.infos)
 
     def run_in(self, entry: Entry, mode: FakeTensorMode | None) -> None:
-        """With numbers that vary, where the run does the same with other ones (varying_inputs.py)."""
-        names: frozenset[str] | None = None
-        for _ in range(_TRIES):
-            watch, others = self.run_with(entry, mode, names, others=True)
-            if not watch.names:
-                return
-            if others is not None and not watch.decides and self.recorder.tape.varying:
-                watch, same = self.run_with(entry, mode, names)
-                if same == others and not watch.decides:
-                    return
-            names = frozenset(watch.names - watch.decides) if watch.decides else frozenset()
-            if not names:
-                break
-        self.run_once(entry, mode, Inputs(Watch(), frozenset(), others=False))
-
-    def run_with(
-        self, entry: Entry, mode: FakeTensorMode | None, names: frozenset[str] | None, others: bool = False
-    ) -> tuple[Watch, list[Hashable] | None]:
-        """What a run does with numbers that vary, as `Inputs` takes them; None where it did not come to its end."""
-        watch = Watch()
-        try:
-            self.run_once(entry, mode, Inputs(watch, names, others, set_by_methods(self.source.tree, entry.owner)))
-        except (AllDecided, Exception) as error:
-            if not watch.names:
-                raise
-            _log.debug("%s does not run with numbers that vary: %s", entry.function, sentence(error, self.source))
-            return watch, None
-        finally:
-            watch.is_on = False
-        return watch, done(self.recorder.tape, self.recorder.values)
+        """With numbers that vary, where the run does the same with other ones."""
+        Runs(self.recorder, entry, self.source, lambda inputs: self.run_once(entry, mode, inputs)).leave_tape()
 
     def run_once(self, entry: Entry, mode: FakeTensorMode | None, inputs: Inputs) -> None:
         self.recorder.begin(keep_copies=self.request.check)
@@ -275,7 +245,7 @@ class Session:
         sizes = self.sizes_of_data.setdefault(entry.function, SizesOfData(self.source.path, _names_of(entry)))
         with torch.no_grad(), OneDevice(), DataSizes(sizes, constants, lambda size, _: self.pick(size)), constants:
             ready = builder.ready(entry)
-            inputs.watch.now, inputs.watch.forget = lambda: self.recorder.begun, constants.forget
+            inputs.watch.forget = constants.forget
             ready = inputs.given_to(ready) if entry.kind != "kernelbench" else ready
             with builder.within(), as_recorded(ready.around), self.recorder.recording():
                 ready.function(*ready.args, **ready.kwargs)

@@ -35,7 +35,10 @@ def number_names(
     if not varying or like is None:
         return {}
     step = unit.activation.steps[unit.first]
-    known = {id(value): name for name, value in reversed(step.names.items()) if isinstance(value, Varying)}
+    known: dict[int, str] = {}
+    for name, value in step.names.items():
+        if isinstance(value, Varying):
+            known.setdefault(id(value), name)
     for event in events:
         if isinstance(event, Loaded) and isinstance(event.value, Varying) and (base := paths.get(event.base)):
             suffix = event.name if event.name.startswith("[") else f".{event.name}"

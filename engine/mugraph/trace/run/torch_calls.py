@@ -23,8 +23,8 @@ from mugraph.trace.run.tape import Happening, Record
 from mugraph.trace.run.tape_writer import TapeWriter
 from mugraph.trace.run.tf32 import takes_tf32
 from mugraph.trace.run.torch_mode import TorchMode
-from mugraph.trace.run.varying_operands import taken
 from mugraph.trace.run.values import version
+from mugraph.trace.run.varying_operands import taken
 
 # Calls on tensors that read no number of them: their results follow from shape, dtype, layout and device.
 _METADATA = words(

@@ -118,7 +118,7 @@ def computed(operator: str, function: Callable[..., object], operands: Sequence[
     return result
 
 
-def text_of(number: Varying, names: Mapping[int, str], since: int) -> str | None:
+def text_of(number: Varying, names: Mapping[int, str], since: float) -> str | None:
     """The number as Python text; None where something it needs has no name.
 
     names: by id, what numbers are called. since: what was computed before then must have a name, as the constants in it

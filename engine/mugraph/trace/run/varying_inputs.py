@@ -1,8 +1,8 @@
 """Which numbers of a run may be others at the next call, and whether the run does the same with others.
 
 They are the numbers among the arguments that a call was given (a default stays what it is), and those that an object
-keeps and its class's methods set anew outside of `__init__`. What a run does with one must be arithmetic alone, of which
-the results are operands that PyTorch's calls are given element by element: `x * lr`, `add(x, alpha=-lr)`. A number by
+keeps and that methods of its class set outside of `__init__`. What a run does with one must be arithmetic alone, whose
+results are operands that PyTorch's calls are given element by element: `x * lr`, `add(x, alpha=-lr)`. A number by
 which anything is decided is a constant, as are shapes, exponents, and what goes into code that is not watched.
 
 The code is run with two numbers in place of each. What it does must differ in the operands alone.
@@ -11,8 +11,13 @@ The code is run with two numbers in place of each. What it does must differ in t
 from __future__ import annotations
 
 import ast
-from collections.abc import Hashable, Mapping, Sequence
+import inspect
+import logging
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
+
+import torch
 
 from mugraph.ir.calls import Ref
 from mugraph.ir.region import Argument
@@ -21,6 +26,8 @@ from mugraph.trace.run.tape import Happening, Record, Tape
 from mugraph.trace.run.values import Values
 from mugraph.trace.run.varying import Varying, Watch
 
+_log = logging.getLogger("mugraph.trace")
+
 _PLAIN = (int, float)
 _IN_CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
 
@@ -28,29 +35,47 @@ _IN_CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "__setstat
 @dataclass(frozen=True)
 class Inputs:
     """names: of the numbers that are given as ones that vary; None: all that may be. others: other numbers than the
-    call's. kept: attributes that methods of the object's class set"""
+    call's. kept: attributes that methods of the object's class set. same: arguments that a run has given the same
+    number each time, which stays what it is"""
 
     watch: Watch
     names: frozenset[str] | None
     others: bool
     kept: frozenset[str] = frozenset()
+    same: frozenset[str] = frozenset()
 
     def given_to(self, ready: Ready) -> Ready:
         """The call with numbers that vary."""
-        args = [self._given(f"argument {at}", value) for at, value in enumerate(ready.args)]
-        kwargs = {name: self._given(f"argument {name}", value) for name, value in ready.kwargs.items()}
+        named = _positional(ready.function)
+        named += [f"argument {at}" for at in range(len(named), len(ready.args))]
+        args = [self._argument(name, value) for name, value in zip(named, ready.args, strict=False)]
+        kwargs = {name: self._argument(name, value) for name, value in ready.kwargs.items()}
         owner: object = getattr(ready.function, "__self__", ready.function)
         held: Mapping[str, object] = getattr(owner, "__dict__", {})
         for name in sorted(self.kept & held.keys()):
-            new = self._given(f"attribute {name}", held[name])
+            new = self._given(f"self.{name}", held[name])
             if new is not held[name]:
                 setattr(owner, name, new)
         return replace(ready, args=args, kwargs=kwargs)
+
+    def _argument(self, name: str, value: object) -> object:
+        return value if name in self.same else self._given(name, value)
 
     def _given(self, name: str, value: object) -> object:
         if not isinstance(value, _PLAIN) or type(value) not in _PLAIN or not (self.names is None or name in self.names):
             return value
         return self.watch.given(name, _another(value) if self.others else value)
+
+
+def _positional(function: object) -> list[str]:
+    """Names of parameters that are given by position."""
+    called: object = function.forward if isinstance(function, torch.nn.Module) else function
+    try:
+        every = inspect.signature(cast("Callable[..., object]", called)).parameters.values()
+    except (TypeError, ValueError) as error:
+        _log.debug("the parameters of %r are not known: %s", called, error)
+        return []
+    return [one.name for one in every if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
 
 
 def _another(number: float) -> float:
@@ -64,7 +89,8 @@ def set_by_methods(tree: ast.Module, owner: str | None) -> frozenset[str]:
     """Attributes that methods of a class set, beside those that make an object. owner: its qualified name"""
     body: Sequence[ast.stmt] = tree.body
     for name in owner.split(".") if owner is not None else ():
-        body = next((node.body for node in body if isinstance(node, ast.ClassDef) and node.name == name), [])
+        named = (node.body for node in body if isinstance(node, ast.ClassDef) and node.name == name)
+        body = next(named, list[ast.stmt]())
     functions = (node for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     methods = [node for node in functions if node.name not in _IN_CONSTRUCTORS]
     found = [node for method in methods for node in ast.walk(method) if isinstance(node, ast.Attribute)]

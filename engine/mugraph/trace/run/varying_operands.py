@@ -16,6 +16,9 @@ from mugraph.trace.run.varying import Varying, varying_in
 _BESIDE = (torch.float16, torch.bfloat16, torch.float32)
 """Types of tensors beside which PyTorch computes with a number as float32, as generated kernels do."""
 
+_TINY = 1e-4
+"""What is added and is no larger keeps a divisor or a root from 0, and does not vary."""
+
 
 @dataclass(frozen=True)
 class Taken:
@@ -48,6 +51,8 @@ def taken(
     def written(at: int | str, value: object) -> object:
         if not (isinstance(value, Varying) and at in allowed and writer.watching):
             return _plain(value)
+        if allowed[at] and abs(value.plain()) <= _TINY:
+            return value.plain()
         kept.append(value)
         tensor = _tensor(value)
         numbers[id(tensor)] = number = writer.values.number(tensor)
@@ -65,19 +70,20 @@ def taken(
 
 def _allowed(
     target: str, args: Sequence[object], kwargs: Mapping[str, object], tensors: Sequence[torch.Tensor]
-) -> set[int | str]:
-    """Positions and names of arguments that a kernel can be given as they come."""
+) -> dict[int | str, bool]:
+    """Positions and names of arguments that a kernel can be given as they come, and whether they are added."""
     entry = entry_for(canonical(target))
     if entry is None or not tensors or kwargs.get("rounding_mode") is not None:
-        return set()
+        return {}
     with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
         types = {tensor.dtype for tensor in tensors}
         rows = any(tensor.dim() for tensor in tensors)
     if not types <= {*_BESIDE} or not (rows or types == {torch.float32}):
-        return set()
+        return {}
     names = [name.split("|")[0] for name in entry.parameters]
-    by_place = {at for at, name in enumerate(names[: len(args)]) if name in entry.numbers}
-    return {*by_place, *(name for name in kwargs if name in entry.numbers)}
+    added = {name: name == "other" and "alpha" in entry.numbers for name in entry.numbers}
+    by_place = {at: added[name] for at, name in enumerate(names[: len(args)]) if name in added}
+    return {**by_place, **{name: added[name] for name in kwargs if name in added}}
 
 
 def _tensor(number: Varying) -> torch.Tensor:
