@@ -2,7 +2,8 @@
 
 A process of its own, because TRITON_INTERPRET must be set before triton is imported. Arguments: the original file, the
 edited one, the edited one's kernel module. Prints, of each function and each of its calls in `CALLS`, the kernel's and
-the original's distance from float64, and how many launches there were.
+the original's distance from float64, and the launches; of those in `OWN`, whether both give the same bits, or raise the
+same.
 """
 
 from __future__ import annotations
@@ -50,6 +51,14 @@ def after(call: Any, inputs: list[torch.Tensor], numbers: list[float]) -> tuple[
     return (*tensors(call(*given, *numbers)), *given)
 
 
+def bits(call: Any, inputs: list[torch.Tensor], numbers: list[float]) -> object:
+    """What the call leaves, or raises."""
+    try:
+        return [one.contiguous().view(torch.uint8).tolist() for one in after(call, inputs, numbers)]
+    except (RuntimeError, TypeError) as error:
+        return str(error)
+
+
 def main() -> None:
     original_path, edited_path, kernels_path = (Path(argument) for argument in sys.argv[1:])
     patch_interpreter()
@@ -60,6 +69,7 @@ def main() -> None:
         setattr(kernels, launcher, counted(vars(kernels)[launcher], launcher, launches))
     kernels._tested_gpu = lambda kind, index: True
     said: dict[str, list[dict[str, Any]]] = {}
+    own: list[dict[str, Any]] = []
     for name, shapes in shapes_in(original_path).items():
         generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
         inputs = [drawn(shape, DTYPES[kind], generator) for kind, shape in shapes]
@@ -76,7 +86,13 @@ def main() -> None:
             rounding = max(torch.finfo(one.dtype).eps for one in eager if is_wide(one))
             errors = {"error": distance(here, exact), "eager": distance(eager, exact), "rounding": rounding}
             said.setdefault(name, []).append({"numbers": numbers, "launches": [*launches], **errors})
-    print(json.dumps(said))
+        for numbers in original.OWN.get(name, ()):
+            launches.clear()
+            with torch.no_grad():
+                eager, here = (bits(call, inputs, numbers) for call in calls[1:])
+            same = eager == here
+            own.append({"call": f"{name}{numbers}", "same": same, "launches": [*launches]})
+    print(json.dumps({"taken": said, "own": own}))
 
 
 if __name__ == "__main__":

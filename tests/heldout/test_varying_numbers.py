@@ -33,8 +33,12 @@ def test_kernels_take_calls_with_other_numbers(program: Path, tmp_path: Path) ->
     kernels = {name: kernel for region in found for name, kernel in region.sources.items()}
     written = apply_files(path, plans, kernels, target=result.device.target)
     said = json.loads(run_interpreted(CHILD, str(original), str(path), str(written.module)))
-    assert said
-    for name, calls in said.items():
+    assert said["taken"]
+    assert said["own"]
+    for call in said["own"]:
+        assert call["same"], call
+        assert not call["launches"], call
+    for name, calls in said["taken"].items():
         assert len(calls) > 1
         for call in calls:
             assert call["launches"], f"{name} with {call['numbers']} runs the user's own code"

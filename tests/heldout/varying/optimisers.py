@@ -13,6 +13,8 @@ CALLS = {
     "Adafactor": [(0.01,), (0.02,), (0.04,)],
 }
 
+OWN = {"averaged": [(torch.tensor(0.5),), (1e39,)], "lion": [(float("nan"), 0.1)]}
+
 
 # mugraph: p=f32[1000], g=f32[1000], m=f32[1000], v=f32[1000], lr=0.01, step=3
 @torch.no_grad()

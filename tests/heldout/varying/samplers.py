@@ -15,6 +15,12 @@ CALLS = {
     "Gated": [(0.5,), (1.5,)],
 }
 
+OWN = {
+    "noised": [(torch.tensor(0.5),), (float("inf"),), (float("nan"),), (1e-9,), (70000.0,), (True,)],
+    "euler": [(torch.ones(2, 1), 0.5), (1e-42, 0.0)],
+}
+"""Calls with which no kernel was tested."""
+
 
 # mugraph: logits=f16[8, 100], temperature=0.7
 def drawn_from(logits, temperature):
