@@ -199,7 +199,23 @@ class Recorder:
         if self._writer.watching and (isinstance(left, torch.device) or isinstance(right, torch.device)):
             own = id(left) in self._devices and id(right) in self._devices
             self._writer.add(Happening(self._writer.site(), "torch.device", None if own else "compares devices"))
+        if self._writer.watching:
+            self._decide(left, right)
+            self._decide(right, left)
         return self.binary(node, name, left, right)
+
+    def compared(self, _: int, value: object) -> object:
+        """An operand of a comparison that no hook makes: one of several, or with what is in something."""
+        if self._writer.watching:
+            self._decide(None, value)
+        return value
+
+    @staticmethod
+    def _decide(beside: object, value: object) -> None:
+        """Numbers that vary decide, unless they are for PyTorch, beside a tensor."""
+        if not isinstance(beside, torch.Tensor):
+            for number in varying_in(value):
+                number.decide()
 
     def _about_devices(self, function: Callable[..., object], args: tuple[object, ...], result: object) -> None:
         """Notes what would have another result on the device where the program runs in the end."""
@@ -223,6 +239,8 @@ class Recorder:
     def attribute(self, node: int, base: object, name: str) -> object:
         if not self._writer.watching or (isinstance(base, ModuleType) and not self.judge.may_be_watched(base)):
             return getattr(base, name)
+        if isinstance(base, Varying):
+            base.decide()
         value = self._evaluate(node, lambda: getattr(base, name))
         if isinstance(base, torch.device):
             self._writer.add(Happening(self._writer.site(), "torch.device", "asks which device a tensor is on"))
@@ -237,8 +255,7 @@ class Recorder:
         if not self._writer.watching:
             return typed[index]
         self.before(getattr(type(base), "__getitem__", None))
-        if isinstance(index, Varying) and not isinstance(base, torch.Tensor):
-            index = index.decide()
+        self._decide(base, index)
         value = self._evaluate(node, lambda: typed[index])
         if not isinstance(base, torch.Tensor):
             name = f"[{index!r}]" if isinstance(index, int | str) else "[]"
@@ -256,6 +273,7 @@ class Recorder:
         if not self._writer.watching:
             typed[index] = value
             return
+        self._decide(base, index)
 
         def write() -> None:
             typed[index] = value

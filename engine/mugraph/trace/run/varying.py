@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+import torch
+
 from mugraph.trace.syntax.operators import BINARY, UNARY
 
 FUNCTIONS: Mapping[Callable[..., object], str] = {
@@ -92,9 +94,12 @@ def made(value: float, origin: Origin, watch: Watch) -> Varying:
 
 
 def varying_in(value: object) -> Iterator[Varying]:
-    """Those among arguments, and in lists, tuples and tables of these."""
+    """Those among arguments, and in lists, tuples, slices and tables of these."""
     if isinstance(value, Varying):
         yield value
+    elif isinstance(value, slice):
+        whole = cast("slice[object, object, object]", value)
+        yield from varying_in((whole.start, whole.stop, whole.step))
     elif type(value) in (list, tuple):
         for item in cast("Sequence[object]", value):
             yield from varying_in(item)
@@ -106,7 +111,10 @@ def varying_in(value: object) -> Iterator[Varying]:
 def computed(operator: str, function: Callable[..., object], operands: Sequence[object]) -> object:
     """What a function gives. Of numbers of which some vary it is one that varies, where its text can be written."""
     of = next((one for one in operands if isinstance(one, Varying)), None)
-    if of is None or not all(isinstance(one, int | float) for one in operands):
+    if of is None or any(isinstance(one, torch.Tensor) for one in operands):
+        return function(*operands)
+    if not all(isinstance(one, int | float) for one in operands):
+        of.decide()  # as of `"-" * n`: what C code reads of a whole number is not seen
         return function(*operands)
     plain = [one.plain() if isinstance(one, Varying) else one for one in operands]
     result = function(*plain)

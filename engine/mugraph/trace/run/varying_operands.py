@@ -96,11 +96,14 @@ def _tensor(number: Varying) -> torch.Tensor:
 
 
 def _plain(value: object) -> object:
-    """With plain numbers in lists, tuples and tables."""
+    """With plain numbers in lists, tuples, slices and tables."""
     if next(varying_in(value), None) is None:
         return value
     if isinstance(value, Varying):
         return value.plain()
+    if isinstance(value, slice):
+        whole = cast("slice[object, object, object]", value)
+        return slice(_plain(whole.start), _plain(whole.stop), _plain(whole.step))
     if isinstance(value, dict):
         return {name: _plain(item) for name, item in cast("Mapping[object, object]", value).items()}
     items = [_plain(item) for item in cast("Sequence[object]", value)]
