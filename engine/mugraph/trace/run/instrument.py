@@ -118,9 +118,9 @@ class _Body(ast.NodeTransformer):
         if all(isinstance(one, ast.Is | ast.IsNot) for one in node.ops):
             return self.generic_visit(node)
         if len(node.ops) != 1 or isinstance(node.ops[0], ast.In | ast.NotIn):
-            node.left, *node.comparators = (
-                self.hook("compared", node, self.expression(one)) for one in (node.left, *node.comparators)
-            )
+            node.left = self.hook("compared", node, self.expression(node.left))
+            others: list[ast.expr] = [self.hook("compared", node, self.expression(one)) for one in node.comparators]
+            node.comparators = others
             return node
         operator = ast.Constant(type(node.ops[0]).__name__)
         return self.hook("compare", node, operator, self.expression(node.left), self.expression(node.comparators[0]))
