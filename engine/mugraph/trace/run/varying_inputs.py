@@ -36,13 +36,14 @@ _IN_CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "__setstat
 class Inputs:
     """names: of the numbers that are given as ones that vary; None: all that may be. others: other numbers than the
     call's. kept: attributes that methods of the object's class set. same: arguments that a run has given the same
-    number each time, which stays what it is"""
+    number each time, which stays what it is. whole: whether whole numbers are among them, or say sizes"""
 
     watch: Watch
     names: frozenset[str] | None
     others: bool
     kept: frozenset[str] = frozenset()
     same: frozenset[str] = frozenset()
+    whole: bool = True
 
     def given_to(self, ready: Ready) -> Ready:
         """The call with numbers that vary."""
@@ -62,7 +63,9 @@ class Inputs:
         return value if name in self.same else self._given(name, value)
 
     def _given(self, name: str, value: object) -> object:
-        if not isinstance(value, _PLAIN) or type(value) not in _PLAIN or not (self.names is None or name in self.names):
+        if not isinstance(value, _PLAIN) or type(value) not in _PLAIN or (type(value) is int and not self.whole):
+            return value
+        if self.names is not None and name not in self.names:
             return value
         return self.watch.given(name, _another(value) if self.others else value)
 

@@ -49,7 +49,7 @@ class Runs:
         kept = set_by_methods(self.source.tree, entry.owner)
         same = frozenset(entry.picture.same if entry.picture is not None and not entry.arguments else ())
         try:
-            self.run(Inputs(watch, names, others, kept, same))
+            self.run(Inputs(watch, names, others, kept, same, whole=not entry.sizes))
         except (AllDecided, Exception) as error:
             if not watch.names:
                 raise
