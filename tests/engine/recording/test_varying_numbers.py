@@ -42,7 +42,7 @@ def test_numbers_that_were_the_same_in_all_calls_are_constants(tmp_path: Path, r
     found = traced(tmp_path, record, "0.5 / (at + 1)", 6)
     numbers = ["_number(-rate, p)", "_number(1 - rate * 0.125, p)", "_number(count, p)"]
     assert found["step"] == (["p", "g", *numbers], ["decay == 0.125"])
-    assert found["Mean.update"] == (["kept", "new", "_number(1 / self.count, kept)"], ["most == 0.75"])
+    assert found["Mean.update"] == (["kept", "new", "_number(1 / self.count, new)"], ["most == 0.75"])
 
 
 def test_of_one_call_it_is_not_known_what_is_the_same(tmp_path: Path, record: Callable[..., object]) -> None:
