@@ -8,6 +8,7 @@ from pathlib import Path
 from mugraph.ir.content import digest
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.names import identifier
+from mugraph.ir.numbers import called
 from mugraph.plans.plan import RegionPlan
 
 ALIAS = "mugraph_kernels"
@@ -18,7 +19,7 @@ IS_ALIAS = re.compile(rf"_?{ALIAS}(_\d+)?")
 
 def parameter_name(expression: str) -> str:
     """The parameter for a live-in: `x` for "x", `norm_weight` for "self.norm.weight"."""
-    return identifier(expression.removeprefix("self."))
+    return identifier(called(expression).removeprefix("self."))
 
 
 def module_name(path: Path, number: int = 1) -> str:

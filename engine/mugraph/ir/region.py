@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from mugraph.ir.calls import Argument, Call, Position, Range, Ref, Symbol, TensorInfo, Triangle, operands
 from mugraph.ir.memory_order import Order
+from mugraph.ir.numbers import number_in
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.ran import Ran
 from mugraph.ir.ranges import DynamicSize, Product
@@ -115,6 +117,11 @@ class Region:
     stored: frozenset[int] = frozenset()
     alike_for: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, "tuple[int, int]"], compare=False)
     times: int = field(default=1, compare=False)
+
+    @cached_property
+    def numbers(self) -> frozenset[int]:
+        """Live-ins that are numbers which vary from call to call."""
+        return frozenset(one.value for one in self.live_ins if number_in(one.expression) is not None)
 
     @property
     def place(self) -> str:

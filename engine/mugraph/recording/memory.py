@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ from mugraph.trace.syntax.shapes import STRIDE
 _log = logging.getLogger("mugraph.recording")
 
 FORMAT = 2
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 class BadRecording(Exception):
@@ -218,10 +220,22 @@ def for_tracing(
                 shapes[f"{name.removesuffix('.forward')}.__init__"] = usable.init
         if usable.picture is not None:
             try:
-                pictures[name] = _picture(path, recording, usable.picture)
+                picture = _picture(path, recording, usable.picture)
+                pictures[name] = msgspec.structs.replace(picture, same=_same_numbers(recording, name))
             except BadRecording as error:
                 _log.info("%s", error)
     return shapes, pictures
+
+
+def _same_numbers(recording: Recording, function: str) -> tuple[str, ...]:
+    """Numbers that all of several calls were given."""
+    of_function = recording.functions[function]
+    if sum(one.calls for one in of_function.sets) + of_function.others < 2:
+        return ()
+    first, *rest = [one.arguments for one in of_function.sets]
+    alike = (name for name, text in first.items() if all(other.get(name) == text for other in rest))
+    varied = {name for one in of_function.sets for name, number in one.numbers.items() if number is None}
+    return tuple(name for name in alike if _NUMBER.fullmatch(first[name]) and name not in varied)
 
 
 def _as_laid(call: Recorded) -> dict[str, str]:

@@ -6,8 +6,9 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from mugraph.ir.numbers import number_in
 from mugraph.ir.ranges import FIXED, DynamicSize, Product, largest_point
-from mugraph.ir.region import Region
+from mugraph.ir.region import Named, Region
 from mugraph.recording.memory import Seen
 from mugraph.recording.shown import argument, shown, trains
 
@@ -21,14 +22,15 @@ def misfits(region: Region, seen: Seen, bound: frozenset[str] = frozenset(), *, 
     would run on one
     """
     call = seen.call
-    known = [one for one in region.live_ins if _root(one.expression) not in bound]
+    live_ins = _tensors(region)
+    known = [one for one in live_ins if _root(one.expression) not in bound]
     tensors = [
         (live_in, found)
         for live_in in known
         if (found := shown(seen, live_in.expression, _self_name(region))) is not None
     ]
     values = {live_in.value for live_in, _ in tensors}
-    others = [(one.expression, region.values[one.value]) for one in region.live_ins if one.value not in values]
+    others = [(one.expression, region.values[one.value]) for one in live_ins if one.value not in values]
     if any(found.wants_gradient for _, found in tensors) or any(
         trains(seen, expression, info.dtype, info.shape) for expression, info in others
     ):
@@ -100,8 +102,13 @@ def unknown(region: Region, seen: Seen, bound: frozenset[str]) -> bool:
     own = _self_name(region)
     return any(
         _root(one.expression) in bound or (_root(one.expression) != own and shown(seen, one.expression, own) is None)
-        for one in region.live_ins
+        for one in _tensors(region)
     )
+
+
+def _tensors(region: Region) -> list[Named]:
+    """Its live-ins but for numbers, of which any will do."""
+    return [one for one in region.live_ins if number_in(one.expression) is None]
 
 
 def _root(expression: str) -> str:

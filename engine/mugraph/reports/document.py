@@ -10,6 +10,7 @@ import msgspec
 from mugraph.events import Figures, FileResult, RegionResult, SearchReport, Timing
 from mugraph.ir.json import mugraph_to_json
 from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.numbers import said
 from mugraph.ir.region import Position, Region
 from mugraph.ir.shares import Share, largest_first
 from mugraph.plans.plan import KernelStep, RegionPlan
@@ -82,7 +83,7 @@ def inputs_document(region: Region) -> list[Json]:
     """The region's live-ins, called what the source calls them."""
     return [
         {
-            "name": live.expression,
+            "name": said(live.expression),
             "shape": list(region.values[live.value].shape),
             "dtype": region.values[live.value].dtype,
         }

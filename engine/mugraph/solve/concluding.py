@@ -30,6 +30,8 @@ def without_units(region: Region, lost: Sequence[str], target: Target, report: S
 def without_kernels(region: Region, results: Sequence[UnitResult], report: SearchReport) -> RegionResult:
     """Where none of its units has one."""
     reasons = list(dict.fromkeys(found.reason for found in results if found.reason))
+    if region.numbers and any(found.solution is not None for found in results):
+        reasons.append("a number that varies is read by calls beside the kernels, to which it would be a tensor")
     return RegionResult(region, "no-gain", "; ".join(reasons) or None, units=tuple(results), search=report)
 
 

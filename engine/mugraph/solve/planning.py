@@ -10,6 +10,7 @@ from mugraph.ir.calls import Call, operands
 from mugraph.ir.mugraph import GraphKernel
 from mugraph.ir.region import Part, PlainCalls, Region, SearchUnit
 from mugraph.plans.kernel_graph import kernel_graph
+from mugraph.plans.numbers import are_other_in_pytorch
 from mugraph.plans.plan import KernelStep, RegionPlan, joined
 from mugraph.plans.tf32 import asking
 from mugraph.units.biases import with_biases_back
@@ -27,11 +28,13 @@ def planned(
     without: frozenset[str] = frozenset(),
 ) -> RegionPlan | None:
     """used: id of a search unit -> its kernel; without: optimisations that are left out. None where no part of the
-    region has a kernel."""
+    region has a kernel, or a number that varies is given to what PyTorch computes."""
     steps = steps_of(region, parts, used)
     if region.relaid is None:
         region = with_copies(region, [step.calls for step in steps if isinstance(step, PlainCalls)])
     if not any(isinstance(step, KernelStep) for step in steps):
+        return None
+    if any(are_other_in_pytorch(region, step.calls) for step in steps if isinstance(step, PlainCalls)):
         return None
     if "threads" in without:
         steps = tuple(_unfused(step) if isinstance(step, KernelStep) else step for step in steps)

@@ -175,7 +175,8 @@ class Around(msgspec.Struct, frozen=True):
 class Picture(msgspec.Struct, frozen=True):
     """owner: the object whose method was called. arguments: all of them, by parameter; `*rest` and `**more` keep their
     stars. globals: data of the function's module. own: how many of the nodes are the owner's. module: its name then.
-    unkept: what is not in it, in words. of_session: the traced file was written from what was typed in a session, and
+    unkept: what is not in it, in words. same: numbers among the arguments that were the same in each of several calls
+    of the run. of_session: the traced file was written from what was typed in a session, and
     takes the place of `__main__`."""
 
     owner: Value
@@ -187,6 +188,7 @@ class Picture(msgspec.Struct, frozen=True):
     around: Around = Around()
     unkept: tuple[str, ...] = ()
     of_session: bool = False
+    same: tuple[str, ...] = ()
 
     @property
     def dtypes(self) -> frozenset[str]:

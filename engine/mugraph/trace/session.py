@@ -36,6 +36,8 @@ from mugraph.trace.run.rebuild import NotKept
 from mugraph.trace.run.recorder import Recorder
 from mugraph.trace.run.tape import Happening, Record
 from mugraph.trace.run.tape_writer import TraceTooLong
+from mugraph.trace.run.varying_inputs import Inputs
+from mugraph.trace.run.varying_runs import Runs
 from mugraph.trace.run.without_numbers import WithoutNumbers
 from mugraph.trace.syntax.package import package_of
 from mugraph.trace.syntax.size_ranges import largest_of
@@ -232,6 +234,10 @@ class Session:
         return sum(values.tensor(number).numel() for number in values.infos)
 
     def run_in(self, entry: Entry, mode: FakeTensorMode | None) -> None:
+        """With numbers that vary, where the run does the same with other ones."""
+        Runs(self.recorder, entry, self.source, lambda inputs: self.run_once(entry, mode, inputs)).leave_tape()
+
+    def run_once(self, entry: Entry, mode: FakeTensorMode | None, inputs: Inputs) -> None:
         self.recorder.begin(keep_copies=self.request.check)
         torch.random.manual_seed(self.seed)  # pyright: ignore[reportUnknownMemberType]
         constants = self.constants = Constants(real=mode is None)
@@ -239,6 +245,8 @@ class Session:
         sizes = self.sizes_of_data.setdefault(entry.function, SizesOfData(self.source.path, _names_of(entry)))
         with torch.no_grad(), OneDevice(), DataSizes(sizes, constants, lambda size, _: self.pick(size)), constants:
             ready = builder.ready(entry)
+            inputs.watch.forget = constants.forget
+            ready = inputs.given_to(ready) if entry.kind != "kernelbench" else ready
             with builder.within(), as_recorded(ready.around), self.recorder.recording():
                 ready.function(*ready.args, **ready.kwargs)
 

@@ -5,7 +5,7 @@ LLVM and ptxas take most of the time of measuring a candidate, and need no GPU t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
@@ -20,7 +20,7 @@ Launch = Callable[..., object]
 
 
 @contextmanager
-def _launches_compile(kernel: Any) -> Iterator[None]:
+def _launches_compile(kernel: Any) -> Generator[None]:
     """A launch of the kernel compiles it for the same arguments, so the cache's key is the same. The kernel itself
     stays in its module: others may call it, and what they call is a part of their key."""
     run: Launch = kernel.run

@@ -9,6 +9,7 @@ import msgspec
 from mugraph.edit.names import mugraph_id
 from mugraph.events import Considered, Figures, RegionResult, SearchReport
 from mugraph.ir.mugraph import GraphKernel
+from mugraph.ir.numbers import said
 from mugraph.ir.region import Range, Region
 from mugraph.ir.shares import Share
 from mugraph.protocol import values
@@ -68,7 +69,7 @@ def _traced(known: Known, region: Region, key: str, share: Share | None) -> valu
         message="",
         statements=[to_range(place) for place in statements(region)],
         inputs=[
-            values.Input(live.expression, list(region.values[live.value].shape), region.values[live.value].dtype)
+            values.Input(said(live.expression), list(region.values[live.value].shape), region.values[live.value].dtype)
             for live in region.live_ins
         ],
         sizes=region.dynamic.words if region.dynamic is not None else "",

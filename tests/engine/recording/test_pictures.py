@@ -247,7 +247,7 @@ rotated(torch.zeros(2, 4, 8), torch.zeros(4, 4, dtype=torch.complex64), 3, True)
     assert len(found(trace, "Parallel.forward").live_ins) == 3
     assert "self.a" not in [live.expression for live in found(trace, "Merging.forward").live_ins], "it was merged"
     encode = found(trace, "Encoder.encode")
-    assert {encode.values[live.value].dtype for live in encode.live_ins} == {"f16"}
+    assert {encode.values[live.value].dtype for live in encode.live_ins if live.value not in encode.numbers} == {"f16"}
     project = found(trace, "Plain.project")
     weight = next(live for live in project.live_ins if live.expression == "self.weight")
     assert project.values[weight.value].strides == (1, 16)

@@ -16,12 +16,14 @@ from mugraph.edit.module.straight import lasting, straight
 from mugraph.edit.module.wrapper_sizes import numbers_read
 from mugraph.ir.kernel import Rejected
 from mugraph.ir.names import Scope
+from mugraph.ir.numbers import NUMBER
 from mugraph.ir.ran import Ran
 from mugraph.plans.plan import RegionPlan
 from mugraph.plans.tf32 import ASKS
 
 MODULES_OWN = frozenset(
     {"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here", "_on_default_device", "_default_type", ASKS, "int"}
+    | {NUMBER, "_math"}
 )
 """Names in guards that the kernel module defines itself, or means as Python does; other global names are those of the
 user's file."""

@@ -22,6 +22,7 @@ from mugraph.edit.module.launch import LAUNCH
 from mugraph.edit.module.masks import MASKS
 from mugraph.edit.module.meeting import MEETING
 from mugraph.edit.module.native import NATIVE
+from mugraph.edit.module.numbers import NUMBERS
 from mugraph.edit.module.parts import IMPORTS, MACHINERY
 from mugraph.edit.module.prepared import PREPARED
 from mugraph.edit.module.refusals import REFUSALS
@@ -43,7 +44,7 @@ It says whether a kernel may run here, and compares kernels with PyTorch. Where 
 
 
 def _parts() -> str:
-    places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, WRITERS, PREPARED, BETWEEN, STEPS
+    places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, WRITERS, PREPARED, BETWEEN, STEPS, NUMBERS
     code = SEAL, GUARDS, ANALYSED, CONDITIONS, MEETING, CLOCK, NATIVE, KNOWN, REFUSALS
     parts = *places, *code, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
     return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)

@@ -25,6 +25,7 @@ from mugraph.ir.memory_order import Order, in_order, inverse
 from mugraph.ir.names import Scope
 from mugraph.ir.region import Call, Region, TensorInfo
 from mugraph.ir.tensors import Tensor, contiguous_strides
+from mugraph.plans.numbers import are_other_in_pytorch
 from mugraph.plans.plan import KernelStep, RegionPlan
 from mugraph.trace.regions.value_names import value_names
 
@@ -176,6 +177,8 @@ def _replacement(
             known |= set(step.unit.outputs.values()) | {write.after for write in writes_over(plan)}
             continue
         calls = [made for made in step.calls if not made.outputs or not known.issuperset(made.outputs)]
+        if are_other_in_pytorch(region, calls):
+            raise Rejected("a number that varies would be a tensor to PyTorch's calls, which is rounded otherwise")
         lines += statements(sizes.calls(calls), names, bound)
         checked |= _views(step.calls, checked)
         known |= {value for made in step.calls for value in made.outputs}

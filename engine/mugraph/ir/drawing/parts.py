@@ -8,6 +8,7 @@ from html import escape
 from typing import Literal
 
 from mugraph.ir.block import Schedule
+from mugraph.ir.numbers import said
 from mugraph.ir.packing import Packs, held, reshaped
 from mugraph.ir.tensors import Sizes, Tensor
 
@@ -79,7 +80,7 @@ class Node:
 def tensor_node(tensor: Tensor, sizes: Sizes, schedule: Schedule | None, look: str, found: Packs = ()) -> Node:
     """found: axes packed into one dimension of the block's tiles."""
     shape = f"{tensor.dtype} [{', '.join(str(size) for size in tensor.memory_shape(sizes))}]"
-    hint = tensor.source or tensor.name
+    hint = said(tensor.source) or tensor.name
     if schedule is None:
         return Node((tensor.name, shape), look, hint)
     inside = held(tensor.axes, found)

@@ -15,6 +15,7 @@ from mugraph.ir.drawing.words import (
     tile_shape,
 )
 from mugraph.ir.mugraph import GraphKernel, LibraryKernel, MuGraph
+from mugraph.ir.numbers import said
 from mugraph.ir.ops import Kind
 from mugraph.ir.placement import placement
 
@@ -26,7 +27,7 @@ def draw_tree(mugraph: MuGraph, width: int = 100) -> str:
     for tensor in mugraph.tensors:
         shape = ", ".join(str(size) for size in tensor.memory_shape(mugraph.sizes))
         role = "input" if tensor.name in mugraph.inputs else "output" if tensor.name in mugraph.outputs else "between"
-        source = f"  {tensor.source}" if tensor.source not in ("", tensor.name) else ""
+        source = f"  {said(tensor.source)}" if tensor.source not in ("", tensor.name) else ""
         rows = "".join(f"  its rows {one.name}" for one in tensor.looked_up.values())
         root.children.append(_Node(f"{role} {tensor.name}  {tensor.dtype}[{shape}]{source}{rows}"))
     for kernel in mugraph.kernels:

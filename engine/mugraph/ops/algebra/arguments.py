@@ -76,6 +76,10 @@ class Arguments:
         found = sized_in(self._general().get(name)) if self._general is not None and not self.is_ref(name) else None
         return self.operand(name) if found is None else found
 
+    def factor(self, name: str) -> Ref | float:
+        """A number that something is multiplied by, 1 where the call says none; or a tensor that holds it."""
+        return self.operand(name) if self.has(name) else 1.0
+
     def is_ref(self, name: str) -> bool:
         return isinstance(self._bound.get(name), Ref)
 

@@ -48,7 +48,8 @@ class Entry:
     tf32: PyTorch's setting by which its products of float32 numbers may take TF32.
     in_part: a call that the rule refuses for its arguments is another function, and not of the algebra.
     in_float32: PyTorch has it in no wider type.
-    in_float8: PyTorch multiplies numbers of a type that generated kernels do not multiply."""
+    in_float8: PyTorch multiplies numbers of a type that generated kernels do not multiply.
+    numbers: parameters for a number that may be known only where the call is made."""
 
     rule: Rule
     parameters: tuple[str, ...]
@@ -61,6 +62,7 @@ class Entry:
     in_part: bool = False
     in_float32: bool = False
     in_float8: bool = False
+    numbers: tuple[str, ...] = ()
 
 
 class Builder(Primitives):

@@ -35,10 +35,12 @@ def lowers(
     in_part: bool = False,
     in_float32: bool = False,
     in_float8: bool = False,
+    numbers: str = "",
 ) -> Callable[[Rule], Rule]:
     """Register the decorated rule for `targets`.
 
     parameters: names of the call's parameters, separated by blanks; `other|mat2` is one with two names
+    numbers: some of them
     """
 
     def register(rule: Rule) -> Rule:
@@ -47,8 +49,9 @@ def lowers(
                 raise ValueError(f"two rules for {target}")
             names = tuple(parameters.split())
             _ENTRIES[target] = Entry(
-                rule, names, shape_only, first_only, several, truth, joins, tf32, in_part, in_float32, in_float8
-            )
+                rule, names, shape_only, first_only, several, truth, joins, tf32, in_part, in_float32, in_float8,
+                tuple(numbers.split()),
+            )  # fmt: skip
         return rule
 
     return register

@@ -26,33 +26,42 @@ def _pair(b: Builder, args: Arguments, dims: AtomDims) -> tuple[Node, Node]:
     return b.broadcast(operand("input"), dims), b.broadcast(operand("other"), dims)
 
 
+def _scaled(b: Builder, args: Arguments, name: str, x: Node, sign: float = 1.0) -> Node:
+    """x times the number that an argument says, and a sign."""
+    factor = args.factor(name)
+    if isinstance(factor, Ref):
+        number = b.at(factor, ())
+        return b.mul(number if sign > 0.0 else b.mul(b.const(sign), number), x)
+    return b.mul(b.const(sign * factor), x)
+
+
 @lowers(
     "torch.add", "Tensor.add", "Tensor.add_", "Tensor.__add__", "Tensor.__radd__", "Tensor.__iadd__",
-    parameters="input other alpha",
+    parameters="input other alpha", numbers="other alpha",
 )  # fmt: skip
 def add(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, y = _pair(b, args, dims)
-    return b.add(x, b.mul(b.const(args.number("alpha", 1.0)), y))
+    return b.add(x, _scaled(b, args, "alpha", y))
 
 
 @lowers(
     "torch.sub", "torch.subtract", "Tensor.sub", "Tensor.sub_", "Tensor.subtract", "Tensor.__sub__", "Tensor.__isub__",
-    parameters="input other alpha",
+    parameters="input other alpha", numbers="other alpha",
 )  # fmt: skip
 def sub(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, y = _pair(b, args, dims)
-    return b.add(x, b.mul(b.const(-args.number("alpha", 1.0)), y))
+    return b.add(x, _scaled(b, args, "alpha", y, -1.0))
 
 
-@lowers("torch.rsub", "Tensor.__rsub__", parameters="input other alpha")
+@lowers("torch.rsub", "Tensor.__rsub__", parameters="input other alpha", numbers="other alpha")
 def rsub(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, y = _pair(b, args, dims)
-    return b.add(y, b.mul(b.const(-args.number("alpha", 1.0)), x))
+    return b.add(y, _scaled(b, args, "alpha", x, -1.0))
 
 
 @lowers(
     "torch.mul", "torch.multiply", "Tensor.mul", "Tensor.mul_", "Tensor.multiply", "Tensor.__mul__", "Tensor.__rmul__",
-    "Tensor.__imul__", parameters="input other",
+    "Tensor.__imul__", parameters="input other", numbers="other",
 )  # fmt: skip
 def mul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, y = _pair(b, args, dims)
@@ -63,7 +72,7 @@ def mul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 @lowers(
     "torch.div", "torch.divide", "torch.true_divide", "Tensor.div", "Tensor.div_", "Tensor.divide",
     "Tensor.true_divide", "Tensor.__truediv__", "Tensor.__div__", "Tensor.__itruediv__", "Tensor.__idiv__",
-    parameters="input other rounding_mode",
+    parameters="input other rounding_mode", numbers="other",
 )  # fmt: skip
 def div(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     if args.has("rounding_mode"):
@@ -71,7 +80,7 @@ def div(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.div(*_pair(b, args, dims))
 
 
-@lowers("Tensor.__rtruediv__", "Tensor.__rdiv__", parameters="input other")
+@lowers("Tensor.__rtruediv__", "Tensor.__rdiv__", parameters="input other", numbers="other")
 def rdiv(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     x, y = _pair(b, args, dims)
     return b.div(y, x)
@@ -137,19 +146,19 @@ def reciprocal(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     return b.div(b.const(1.0), b.at(args.ref("input"), dims))
 
 
-@lowers("torch.addcmul", "Tensor.addcmul", "Tensor.addcmul_", parameters="input tensor1 tensor2 value")
+@lowers("torch.addcmul", "Tensor.addcmul", "Tensor.addcmul_", parameters="input tensor1 tensor2 value", numbers="value")
 def addcmul(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     y = b.mul(b.broadcast(args.ref("tensor1"), dims), b.broadcast(args.ref("tensor2"), dims))
-    return b.add(b.broadcast(args.ref("input"), dims), b.mul(b.const(args.number("value", 1.0)), y))
+    return b.add(b.broadcast(args.ref("input"), dims), _scaled(b, args, "value", y))
 
 
-@lowers("torch.addcdiv", "Tensor.addcdiv", "Tensor.addcdiv_", parameters="input tensor1 tensor2 value")
+@lowers("torch.addcdiv", "Tensor.addcdiv", "Tensor.addcdiv_", parameters="input tensor1 tensor2 value", numbers="value")
 def addcdiv(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     y = b.div(b.broadcast(args.ref("tensor1"), dims), b.broadcast(args.ref("tensor2"), dims))
-    return b.add(b.broadcast(args.ref("input"), dims), b.mul(b.const(args.number("value", 1.0)), y))
+    return b.add(b.broadcast(args.ref("input"), dims), _scaled(b, args, "value", y))
 
 
-@lowers("torch.lerp", "Tensor.lerp", "Tensor.lerp_", parameters="input end weight")
+@lowers("torch.lerp", "Tensor.lerp", "Tensor.lerp_", parameters="input end weight", numbers="weight")
 def lerp(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """input + weight * (end - input)."""
     x, end = b.broadcast(args.ref("input"), dims), b.broadcast(args.ref("end"), dims)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from mugraph.ir import names
 from mugraph.ir.names import numbered, take
+from mugraph.ir.numbers import called
 
 _POOL = "nmkrhdpqcuvwijstbegf"
 
@@ -36,6 +37,6 @@ class Names:
 
 def identifier(expression: str) -> str:
     """A Python identifier for what the user calls something: `self.norm.weight` -> `norm_weight`."""
-    text = names.identifier(expression.removeprefix("self."))
+    text = names.identifier(called(expression).removeprefix("self."))
     text = f"v{text[1:]}" if text.startswith("_") else text  # it begins with a digit
     return f"{text}_" if text in names.UNUSABLE else text

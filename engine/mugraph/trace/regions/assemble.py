@@ -19,6 +19,7 @@ from mugraph.trace.regions.inlined import inlined
 from mugraph.trace.regions.known import without_found
 from mugraph.trace.regions.live_outs import left_none, live_outs_of
 from mugraph.trace.regions.loop_parts import loop_parts, names_without
+from mugraph.trace.regions.number_names import number_names
 from mugraph.trace.regions.positions import moving
 from mugraph.trace.regions.record_values import needed, refs
 from mugraph.trace.regions.region_devices import global_devices, homeless_values
@@ -98,16 +99,18 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     names = {number: ast.unparse(node) for number, node in parts.items()}
     for expression, tensor in paths.tensors():
         names.setdefault(scope.values.number_at(tensor, start), expression)
+    numbers = number_names(scope, unit, events, paths, consumed, names)
+    names |= numbers
     for number, record in consumed.items():
         if number not in names:
             return Offence(unit.first if record is None else step_of(record, unit), "reads a tensor that has no name")
-    if not consumed:
+    if not consumed.keys() - numbers.keys():
         return Offence(unit.after - 1, "reads no tensor")
     if is_aliased(scope, left, produced, consumed):
         return Offence(unit.after - 1, "binds a view of a tensor that is written to")
     if any(out.value in homeless_values(scope, kept, consumed) for out in outs):
         return Offence(unit.after - 1, "makes a tensor on the default device that is read later")
-    here = f"{names[next(iter(consumed))]}.device"
+    here = f"{names[next(number for number in consumed if number not in numbers)]}.device"
     if (changed := changing(scope, unit)) is not None:
         return changed
     inside = inlined(scope, unit, paths, events, here)

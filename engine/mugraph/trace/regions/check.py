@@ -4,11 +4,13 @@ seen."""
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import torch
 
+from mugraph.ir.numbers import NUMBER
 from mugraph.ir.region import Region
 from mugraph.trace.regions.replay import replay
 
@@ -25,6 +27,11 @@ _OF_CODE = ("_is", "_is_object", "_unchanged", "_runs", "_is_the", "_on_default_
 
 def _taken(*_: object) -> bool:
     return True
+
+
+def _number(value: float, *_: object) -> float:
+    """A number that varies, as float32 has it."""
+    return torch.tensor(value + 0.0, dtype=torch.float32).item()
 
 
 def run_calls(region: Region, live_ins: Mapping[int, torch.Tensor]) -> dict[int, torch.Tensor]:
@@ -54,6 +61,8 @@ def _evaluate(expression: str, scope: Mapping[str, object]) -> object:
 
 def _is_one(found: object, tensor: torch.Tensor) -> bool:
     """Whether what an expression gives is the tensor: the object, or another view of the same elements."""
+    if isinstance(found, float):
+        return found == tensor.item()
     if found is tensor or not isinstance(found, torch.Tensor):
         return found is tensor
     alike = (found.shape, found.stride(), found.dtype) == (tensor.shape, tensor.stride(), tensor.dtype)
@@ -67,7 +76,7 @@ def faults(found: Assembled) -> Iterator[str]:
     place = f"{region.function}, line {region.range.start.line + 1}"
     old = {new: number for number, new in found.numbers.items()}
     scope = {**found.unit.activation.globals, **names, **dict.fromkeys(_OF_CODE, _taken)}
-    scope["_here"] = found.unit.activation.globals
+    scope |= {"_here": found.unit.activation.globals, "_math": math, NUMBER: _number}
     for named in region.live_ins:
         if not _is_one(_evaluate(named.expression, scope), values.tensor(old[named.value])):
             yield f"{place}: {named.expression} is not the tensor that the region reads"

@@ -115,8 +115,13 @@ class _Body(ast.NodeTransformer):
         return self.hook("unary", node, ast.Constant(type(node.op).__name__), self.expression(node.operand))
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
-        if len(node.ops) != 1 or isinstance(node.ops[0], ast.Is | ast.IsNot | ast.In | ast.NotIn):
+        if all(isinstance(one, ast.Is | ast.IsNot) for one in node.ops):
             return self.generic_visit(node)
+        if len(node.ops) != 1 or isinstance(node.ops[0], ast.In | ast.NotIn):
+            node.left = self.hook("compared", node, self.expression(node.left))
+            others: list[ast.expr] = [self.hook("compared", node, self.expression(one)) for one in node.comparators]
+            node.comparators = others
+            return node
         operator = ast.Constant(type(node.ops[0]).__name__)
         return self.hook("compare", node, operator, self.expression(node.left), self.expression(node.comparators[0]))
 

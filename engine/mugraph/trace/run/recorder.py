@@ -21,6 +21,8 @@ from mugraph.trace.run.tape import Happening, Loaded, Made, ModuleCalled, Record
 from mugraph.trace.run.tape_writer import TapeWriter
 from mugraph.trace.run.torch_calls import TorchCalls
 from mugraph.trace.run.values import Values
+from mugraph.trace.run.varying import Varying, computed, varying_in
+from mugraph.trace.run.varying_calls import of_numbers
 from mugraph.trace.syntax.operators import BINARY, INPLACE, UNARY
 
 _MAPPING_GET = cast("Callable[..., object]", vars(Mapping)["get"])
@@ -49,6 +51,7 @@ class Recorder:
         self.answers_for_run = False  # whether the program is told that its tensors have numbers
         self.was_asked = False  # whether it has asked
         self.before: Callable[[object], None] = _nothing  # is told what is about to be called
+        self.begun = 0  # steps, in all functions of a run
         self._writer = TapeWriter()
         self._calls = TorchCalls(self._writer, judge, hooks=__name__)
         self._devices: dict[int, torch.device] = {}  # that tensors of the program were asked for
@@ -65,6 +68,7 @@ class Recorder:
 
     def begin(self, keep_copies: bool) -> None:
         """Begins a new tape. keep_copies: of the numbers of tensors"""
+        self.begun = 0
         self._writer.begin(keep_copies)
 
     @contextmanager
@@ -113,7 +117,9 @@ class Recorder:
         if self._writer.watching:
             activation = self._writer.stack[-1]
             activation.nodes.clear()  # an exception may have cut calls short
-            activation.steps.append(Step(node, len(self._writer.tape.events), dict(frame_of_caller(1).f_locals)))
+            self.begun += 1
+            names = dict(frame_of_caller(1).f_locals)
+            activation.steps.append(Step(node, len(self._writer.tape.events), names, self.begun))
             problem = self.statements.get(node)
             if problem is not None:
                 found = Happening(self._writer.site(), "statement", problem.text, to_replace=problem.to_replace)
@@ -162,7 +168,8 @@ class Recorder:
             before = len(self._writer.tape.events)
             site = self._writer.site()
             was = Was.of(getattr(function, "__self__", None))
-            result = function(*args, **kwargs)
+            varies = next(varying_in((args, kwargs)), None) is not None
+            result = of_numbers(self.judge, function, args, kwargs) if varies else function(*args, **kwargs)
             if function is getattr and len(args) >= 2 and not isinstance(args[0], torch.Tensor):
                 self._writer.add(Loaded(site, node, args[0], str(args[1]), result))
             after = self._writer.tape.events[before : before + 64]
@@ -187,13 +194,29 @@ class Recorder:
     def binary(self, node: int, name: str, left: object, right: object) -> object:
         if not self._writer.watching:
             return BINARY[name](left, right)
-        return self._evaluate(node, lambda: BINARY[name](left, right))
+        return self._evaluate(node, lambda: computed(name, BINARY[name], (left, right)))
 
     def compare(self, node: int, name: str, left: object, right: object) -> object:
         if self._writer.watching and (isinstance(left, torch.device) or isinstance(right, torch.device)):
             own = id(left) in self._devices and id(right) in self._devices
             self._writer.add(Happening(self._writer.site(), "torch.device", None if own else "compares devices"))
+        if self._writer.watching:
+            self._decide(left, right)
+            self._decide(right, left)
         return self.binary(node, name, left, right)
+
+    def compared(self, _: int, value: object) -> object:
+        """An operand of a comparison that no hook makes: one of several, or with what is in something."""
+        if self._writer.watching:
+            self._decide(None, value)
+        return value
+
+    @staticmethod
+    def _decide(beside: object, value: object) -> None:
+        """Numbers that vary decide, unless they are for PyTorch, beside a tensor."""
+        if not isinstance(beside, torch.Tensor):
+            for number in varying_in(value):
+                number.decide()
 
     def _about_devices(self, function: Callable[..., object], args: tuple[object, ...], result: object) -> None:
         """Notes what would have another result on the device where the program runs in the end."""
@@ -207,7 +230,7 @@ class Recorder:
             return INPLACE[name](left, right)
         if type(left) in (list, dict, set):
             self._writer.add(Happening(self._writer.site(), "augmented assignment", None, id(left)))
-        return self._evaluate(node, lambda: INPLACE[name](left, right))
+        return self._evaluate(node, lambda: computed(name, INPLACE[name], (left, right)))
 
     def unary(self, node: int, name: str, operand: object) -> object:
         if not self._writer.watching:
@@ -217,6 +240,8 @@ class Recorder:
     def attribute(self, node: int, base: object, name: str) -> object:
         if not self._writer.watching or (isinstance(base, ModuleType) and not self.judge.may_be_watched(base)):
             return getattr(base, name)
+        if isinstance(base, Varying):
+            base.decide()
         value = self._evaluate(node, lambda: getattr(base, name))
         if isinstance(base, torch.device):
             self._writer.add(Happening(self._writer.site(), "torch.device", "asks which device a tensor is on"))
@@ -231,6 +256,7 @@ class Recorder:
         if not self._writer.watching:
             return typed[index]
         self.before(getattr(type(base), "__getitem__", None))
+        self._decide(base, index)
         value = self._evaluate(node, lambda: typed[index])
         if not isinstance(base, torch.Tensor):
             name = f"[{index!r}]" if isinstance(index, int | str) else "[]"
@@ -248,6 +274,7 @@ class Recorder:
         if not self._writer.watching:
             typed[index] = value
             return
+        self._decide(base, index)
 
         def write() -> None:
             typed[index] = value

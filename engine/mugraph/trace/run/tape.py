@@ -13,6 +13,7 @@ from typing import cast
 import torch
 
 from mugraph.ir.region import Argument
+from mugraph.trace.run.varying import Varying
 from mugraph.trace.syntax.nodes import Numbering
 from mugraph.trace.syntax.source import Source
 
@@ -142,12 +143,14 @@ Event = Record | Happening | Loaded | Made | ModuleCalled
 class Step:
     """One execution of one statement.
 
-    event: the first event that belongs to it; names: the function's locals before it ran
+    event: the first event that belongs to it; names: the function's locals before it ran; at: how many steps had begun
+    in all functions
     """
 
     node: int
     event: int
     names: Mapping[str, object]
+    at: int = 0
 
 
 @dataclass(slots=True)
@@ -188,8 +191,11 @@ class File:
 
 @dataclass
 class Tape:
-    """homeless: values made on the default device, which may be another than that of the program's inputs"""
+    """homeless: values made on the default device, which may be another than that of the program's inputs
+    varying: value numbers of numbers that may be others at the next call
+    """
 
     events: list[Event] = field(default_factory=list[Event])
     activations: list[Activation] = field(default_factory=list[Activation])
     homeless: set[int] = field(default_factory=set[int])
+    varying: dict[int, Varying] = field(default_factory=dict[int, Varying])

@@ -24,6 +24,7 @@ from mugraph.trace.run.tape_writer import TapeWriter
 from mugraph.trace.run.tf32 import takes_tf32
 from mugraph.trace.run.torch_mode import TorchMode
 from mugraph.trace.run.values import version
+from mugraph.trace.run.varying_operands import taken
 
 # Calls on tensors that read no number of them: their results follow from shape, dtype, layout and device.
 _METADATA = words(
@@ -54,16 +55,20 @@ class TorchCalls(TorchMode):
         self._hooks = hooks
 
     def called(self, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
-        if not self._writer.watching:
-            return function(*args, **kwargs)
         target = target_of(function)
-        if target == "torch.nn.functional.multi_head_attention_forward":
-            return self._decomposed(function, args, kwargs)
         given = list(tensors_in((args, kwargs)))
+        of_call = taken(self._writer, target, args, kwargs, given)
+        plain, keywords = of_call.args, of_call.kwargs
+        if not self._writer.watching:
+            return function(*plain, **keywords)
+        args, kwargs = of_call.written, of_call.named
+        if target == "torch.nn.functional.multi_head_attention_forward":
+            return self._decomposed(function, plain, keywords)
         before = [version(tensor) for tensor in given]
         inputs = tuple(self._writer.values.number(tensor) for tensor in given)
         known = {id(tensor) for tensor in given}
-        out = recurrent_by_shape(target, args) or function(*args, **kwargs)
+        out = recurrent_by_shape(target, args) or function(*plain, **keywords)
+        of_call.made(out)
         produced = list(tensors_in(out))
         name = last_part(target)
         place = device_argument(name, args, kwargs)
@@ -105,7 +110,7 @@ class TorchCalls(TorchMode):
         elif place is not None:
             args, kwargs = elsewhere(HERE, name, args, kwargs)
         # By number: a later write gives the same object another number.
-        numbers = dict(zip([id(tensor) for tensor in given], inputs, strict=True))
+        numbers = {**dict(zip([id(tensor) for tensor in given], inputs, strict=True)), **of_call.numbers}
         positional: tuple[Argument, ...] = ()
         named: Mapping[str, Argument] = {}
         try:
