@@ -299,7 +299,7 @@ def walked(y):
 """
 
 
-@pytest.mark.parametrize("function, argument", [("spread", "x"), ("walked", "y")])
+@pytest.mark.parametrize(("function", "argument"), [("spread", "x"), ("walked", "y")])
 def test_each_step_of_a_loop_may_be_in_another_way(tmp_path: Path, function: str, argument: str):
     """One call runs both: the kernel for the first width leaves the second one to the next."""
     path = tmp_path / "file.py"
@@ -307,5 +307,6 @@ def test_each_step_of_a_loop_may_be_in_another_way(tmp_path: Path, function: str
     traced = trace_file(path)
     calls = {function: [Seen(Recorded({argument: "f32[16, 8]"}, calls=5))]}
     regions = [one for one in withhold(traced, STEPS_OF_A_LOOP, calls).regions if one.function == function]
-    assert len(regions) == 2 and regions[0].range == regions[1].range
+    assert len(regions) == 2
+    assert regions[0].range == regions[1].range
     assert [(one.status, one.reason) for one in regions] == [(None, None), (None, None)]

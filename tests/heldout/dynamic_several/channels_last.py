@@ -1,7 +1,5 @@
 """As maps, with channels last: the kernel has one axis of all places, and a size is read after it."""
 
-import torch
-
 
 # mugraph: few=1..5, wide=2..70, image=f32[few, 6, 9, wide]
 def channels_last(image):

@@ -1,4 +1,4 @@
-"""The channels of maps are scaled to length one: how many maps and channels there are varies, and places are one axis."""
+"""The channels of maps are scaled to length one: the numbers of maps and channels vary, places are one axis."""
 
 import torch
 
