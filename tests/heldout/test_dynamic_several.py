@@ -22,7 +22,7 @@ PROGRAMS = sorted((Path(__file__).parent / "dynamic_several").glob("*.py"))
 CHILD = Path(__file__).parent / "run_dynamic_child.py"
 SIZES = {"crossed_of_five": 5}
 """With ranges, of programs that have not two of them."""
-TRACED = {"rows", "merged"}
+TRACED = {"rows", "merged", "channels_last"}
 """Run through torch.compile and torch.export as well."""
 
 

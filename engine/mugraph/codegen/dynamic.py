@@ -113,9 +113,14 @@ def size_lines(
     return lines, {axis: names[axis] for axis in least}
 
 
-def read_by_shape(inputs: Sequence[Tensor], least: Mapping[str, int]) -> frozenset[str]:
-    """Inputs that must have the dimensions that the kernel's program gives them: a size is read off one of these."""
-    return frozenset(tensor.name for _, tensor, dim in _read(inputs, least) if dim is not None)
+def read_by_shape(inputs: Sequence[Tensor], least: Mapping[str, int]) -> dict[str, int]:
+    """Inputs that must have the dimensions that the kernel's program gives them, up to which one: a size is read off
+    one of these."""
+    found: dict[str, int] = {}
+    for _, tensor, dim in _read(inputs, least):
+        if dim is not None:
+            found[tensor.name] = max(dim, found.get(tensor.name, 0))
+    return found
 
 
 def _read(inputs: Sequence[Tensor], least: Mapping[str, int]) -> list[tuple[str, Tensor, int | None]]:

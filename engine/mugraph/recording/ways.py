@@ -13,7 +13,7 @@ from pathlib import Path
 from mugraph.ir.region import Trace
 from mugraph.recording.memory import Recorded, Seen, fitting, for_tracing
 from mugraph.recording.size_ranges import Ranged, ranged, several
-from mugraph.recording.withheld import Bindings, fitted, is_same_code
+from mugraph.recording.withheld import Bindings, asked_before, fitted
 from mugraph.trace.picture import Picture
 from mugraph.trace.run.entries import RecordedShapes
 from mugraph.trace.syntax.shapes import BadShapes, TensorSpec, parse_spec
@@ -90,7 +90,7 @@ def with_way(
                 replace(one, alike_for=region.alike_for or one.alike_for) if one == region else one for one in regions
             ]
             continue
-        before = [one for one in regions if one.status is None and is_same_code(one, region)]
+        before = asked_before(region, trace.regions if bindings.in_loop(region) else regions)
         seen = calls.get(region.function, ())
         if region.status is None and seen and fitted(region, seen, bindings.before(region), before).calls:
             regions.append(region)

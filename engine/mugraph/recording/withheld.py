@@ -21,6 +21,7 @@ from mugraph.trace.syntax.definitions import definitions
 
 _MOST = 3
 """Reasons that are said of one region."""
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass
@@ -54,7 +55,7 @@ def withhold(trace: Trace, text: str, calls: Mapping[str, Sequence[Seen]], *, gp
         if region.status is not None or not seen:
             continue
         bound = bindings.before(region)
-        before = [one for one in regions[:number] if one.status is None and is_same_code(one, region)]
+        before = [] if bindings.in_loop(region) else asked_before(region, regions[:number])
         fitting = fitted(region, seen, bound, before, gpu=gpu)
         if not fitting.calls:
             regions[number] = replace(region, status="unsupported", reason=_never(fitting.others))
@@ -66,6 +67,11 @@ def withhold(trace: Trace, text: str, calls: Mapping[str, Sequence[Seen]], *, gp
 def is_same_code(one: Region, other: Region) -> bool:
     """Whether both may be written: the second is asked where the first refuses."""
     return (one.function, one.range, one.unit) == (other.function, other.range, other.unit)
+
+
+def asked_before(region: Region, others: Sequence[Region]) -> list[Region]:
+    """Of the others, those for the same code: they come first, so that a call may be theirs."""
+    return [one for one in others if one.status is None and is_same_code(one, region)]
 
 
 def fitted(
@@ -193,6 +199,13 @@ class Bindings:
                 one.name: one.node for one in definitions(tree) if not isinstance(one.node, ast.ClassDef)
             }
 
+    def in_loop(self, region: Region) -> bool:
+        """Whether one call of its function may execute it several times: each time it may be in another way."""
+        function = self._functions.get(region.function)
+        return function is not None and any(
+            isinstance(node, _LOOPS) and _is_around(node, region) for node in ast.walk(function)
+        )
+
     def before(self, region: Region) -> frozenset[str]:
         """Names that its function binds before the region, or in a loop around it."""
         function, line = self._functions.get(region.function), region.range.start.line + 1
@@ -206,3 +219,8 @@ class Bindings:
                 inside = (one for one in ast.walk(node) if isinstance(one, ast.Name))
                 bound.update(one.id for one in inside if not isinstance(one.ctx, ast.Load))
         return frozenset(bound)
+
+
+def _is_around(node: ast.AST, region: Region) -> bool:
+    first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+    return first <= region.range.start.line + 1 and region.range.end.line + 1 <= last

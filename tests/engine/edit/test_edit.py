@@ -178,6 +178,27 @@ def test_how_the_import_is_spelled_in_a_package(tmp_path, maker):
         assert expected in both_ways(written(folder, text.encode()), [plan], maker.kernels)
 
 
+@pytest.mark.parametrize(
+    ("says", "is_part"),
+    [
+        ("from parts.model import f\n", True),
+        ("if True:\n    import parts.model as m\n", True),
+        ("from parts import other, model\n", True),
+        ("# from parts.model import f\nfrom parts.models import f\n", False),
+    ],
+)
+def test_a_folder_without_init_is_a_package_where_a_file_above_says_so(says, is_part, tmp_path, maker):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    (tmp_path / "run.py").write_text(says)
+    text = "def f(x, w, u):\n    y = g(x)\n    return y\n"
+    edited = both_ways(
+        written(folder, text.encode()), [maker.plan(text, "y = g(x)", live_ins=("x", "w", "u"))], maker.kernels
+    )
+    assert ("from . import model_mugraph as mugraph_kernels\n" in edited) is is_part
+    assert "import model_mugraph as mugraph_kernels\n" in edited
+
+
 def test_a_stem_that_is_no_name(tmp_path, maker, source, part):
     path = written(tmp_path, source.encode(), "1_Gated product.py")
     assert "import _1_Gated_product_mugraph as" in both_ways(path, [maker.plan(source, part)], maker.kernels)

@@ -275,3 +275,38 @@ def test_the_command_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[
     said = " ".join(capsys.readouterr().out.split())
     assert status == 0
     assert "in all 12 recorded calls x has shape (2, 64), the kernel is for (16, 64)" in said
+
+
+STEPS_OF_A_LOOP = """\
+import torch
+
+WEIGHTS = [torch.rand(24), torch.rand(40)]
+
+# mugraph: x=f32[16, 8]
+def spread(x):
+    found = []
+    for weight in WEIGHTS:
+        wide = x[:, :1] * weight
+        found.append(torch.softmax(wide, -1) * wide)
+    return found
+
+# mugraph: y=f32[16, 8]
+def walked(y):
+    rows, found = iter(WEIGHTS), {}
+    while (row := next(rows, None)) is not None:
+        found[len(row)] = torch.tanh(y[:, :1] * row) * row
+    return found
+"""
+
+
+@pytest.mark.parametrize(("function", "argument"), [("spread", "x"), ("walked", "y")])
+def test_each_step_of_a_loop_may_be_in_another_way(tmp_path: Path, function: str, argument: str):
+    """One call runs both: the kernel for the first width leaves the second one to the next."""
+    path = tmp_path / "file.py"
+    path.write_text(STEPS_OF_A_LOOP)
+    traced = trace_file(path)
+    calls = {function: [Seen(Recorded({argument: "f32[16, 8]"}, calls=5))]}
+    regions = [one for one in withhold(traced, STEPS_OF_A_LOOP, calls).regions if one.function == function]
+    assert len(regions) == 2
+    assert regions[0].range == regions[1].range
+    assert [(one.status, one.reason) for one in regions] == [(None, None), (None, None)]

@@ -214,3 +214,28 @@ class Deep(nn.Module):
 def test_what_is_too_much_for_a_region_is_said(trace) -> None:
     (said,) = trace(DEEP).notices
     assert "has no region: a library's code makes 1100 calls of PyTorch's in it, and a region has 1024 at most" in said
+
+
+ELEMENTS = """
+SCALES = [0.5, 2.0, 3.0]
+
+# mugraph: rows=f32[16, 8]
+def each(rows):
+    listed = [
+        torch.tanh(rows * scale) * scale
+        for scale in SCALES
+    ]
+    return listed
+
+
+# mugraph: rows=f32[16, 8]
+def one_call(rows):
+    return [torch.cumprod(rows, dim=at) for at in (0, 1)]
+"""
+
+
+def test_elements_of_a_comprehension_are_said_to_have_none(trace) -> None:
+    line = 6 + ELEMENTS.splitlines().index("    listed = [")
+    first, second = trace(ELEMENTS).notices
+    assert first.startswith(f"each has no region: all is computed in the comprehension in line {line},")
+    assert "a kernel of PyTorch's own" in second

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from mugraph.codegen.dynamic import read_by_shape
 from mugraph.codegen.over_inputs import writes_over
 from mugraph.codegen.statements import statements
 from mugraph.edit.module.entry import entry_text, is_alone, on_tensors, tensors_fit
@@ -16,6 +15,7 @@ from mugraph.edit.module.freed import of_inputs, with_deletions
 from mugraph.edit.module.laid import Laid, laid_as, order_of
 from mugraph.edit.module.operator import call, function, returns, torch_type
 from mugraph.edit.module.reads import Paths
+from mugraph.edit.module.seen import as_seen, same_strides
 from mugraph.edit.module.wrapper_sizes import RunSizes
 from mugraph.edit.module.written import count_lines
 from mugraph.edit.names import parameter_name
@@ -151,10 +151,6 @@ def _reference(plan: RegionPlan, parameters: tuple[str, ...], names: Mapping[int
     return function(name, parameters, returns(len(region.live_outs)), lines, sizes.parameters)
 
 
-def _same_strides(shape: tuple[int, ...], first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    return all(size == 1 or a == b for size, a, b in zip(shape, first, second, strict=True))
-
-
 def _replacement(
     plan: RegionPlan,
     kernels: Mapping[str, KernelSource],
@@ -231,19 +227,12 @@ def _kernel_call(
     is brought to the strides the kernel was made for if the device's library chose others.
     """
     values, lines, arguments = plan.region.values, list[str](), list[str]()
-    by_shape = read_by_shape(kernel.inputs, kernel.least)
     for tensor in kernel.inputs:
         value = step.unit.inputs[tensor.name]
         if value not in known:
             raise Rejected(f"{kernel.name} reads {tensor.name}, which no earlier step of {plan.name} computes")
-        if not _addresses_alike(tensor, kernel, values[value]):
-            raise Rejected(f"{kernel.name} reads {tensor.name} by other strides than the program's")
-        if tensor.name in by_shape and tensor.shape(kernel.sizes) != values[value].shape:
-            raise Rejected(f"{kernel.name} reads a size off {tensor.name}, which has other dimensions in the program")
-        if value in checked:
-            arguments.append(names[value])
-        else:
-            arguments.append(f"_laid_out({names[value]}, {sizes.strides(value)})")
+        laid_out = names[value] if value in checked else f"_laid_out({names[value]}, {sizes.strides(value)})"
+        arguments.append(as_seen(laid_out, tensor, kernel, values[value]))
     outputs = [step.unit.outputs[tensor.name] for tensor in kernel.made]
     bound = f"{', '.join(names[value] for value in outputs)} = " if outputs else ""
     lines += call(bound, f"_{kernel.name}", arguments, width=110)
@@ -253,16 +242,6 @@ def _kernel_call(
         lines += _as_recorded(tensor, kernel, values[value], order, names[value], value, sizes, lies)
         checked.add(value)
     return lines
-
-
-def _addresses_alike(tensor: Tensor, kernel: KernelSource, info: TensorInfo) -> bool:
-    """Whether the kernel's view of an input puts every element where a tensor like `info` has it.
-
-    Strides are compared only where the shapes are equal. A kernel that sees other dimensions (an axis that a view
-    inside the unit splits) has strides that fit by the construction of its program.
-    """
-    shape = tensor.memory_shape(kernel.sizes)
-    return shape != info.shape or _same_strides(shape, tensor.strides, info.strides)
 
 
 def _as_recorded(
@@ -289,6 +268,6 @@ def _as_recorded(
         lines.append(f"{name} = {name}.permute({', '.join(map(str, inverse(order)))})")
     viewed = laid_as(tensor, kernel, info, order)
     strides = viewed[1] if viewed is not None else contiguous_strides(tensor.dims, kernel.sizes)
-    if not _same_strides(info.shape, strides, info.strides):
+    if not same_strides(info.shape, strides, info.strides):
         lines.append(f"{name} = _laid_out({name}, {sizes.strides(value)})")
     return lines

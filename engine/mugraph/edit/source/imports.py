@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ def import_statement(tree: ast.Module, path: Path, module_name: str, alias: str)
 
     A file that imports its neighbours shows how: relatively, or by the package's full name. Otherwise a folder that is
     a package gets a relative import (with an absolute one for a file that is also run as a script), any other folder
-    an absolute one.
+    an absolute one. A folder is also a package where a file above it says so: `from folder.file import name`.
     """
     imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
     absolute, relative = f"import {module_name} as {alias}\n", f"from . import {module_name} as {alias}\n"
@@ -23,11 +24,21 @@ def import_statement(tree: ast.Module, path: Path, module_name: str, alias: str)
         return relative
     if package := _package_of_neighbours(imports, path.parent):
         return f"from {package} import {module_name} as {alias}\n"
-    if not (path.parent / "__init__.py").exists():
+    is_package = (path.parent / "__init__.py").exists()
+    if not is_package and not _is_imported_from_above(path):
         return absolute
-    if _is_script(tree):
+    if not is_package or _is_script(tree):
         return f"try:\n    {relative}except ImportError:  # run as a script\n    {absolute}"
     return relative
+
+
+def _is_imported_from_above(path: Path) -> bool:
+    """Whether a file in the folder above imports this one as a part of its folder, which needs no `__init__.py`."""
+    folder, name = re.escape(path.parent.name), re.escape(path.stem)
+    says = re.compile(
+        rf"^\s*(?:(?:from|import)\s+{folder}\.{name}\b|from\s+{folder}\s+import\b.*\b{name}\b)", re.MULTILINE
+    )
+    return any(says.search(one.read_text(errors="replace")) for one in path.parent.parent.glob("*.py") if one.is_file())
 
 
 def _package_of_neighbours(imports: Sequence[ast.Import | ast.ImportFrom], folder: Path) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ _MOST = 4
 """Calls, or lines, that are named."""
 _MUCH = 2
 """Products and reductions that one line has a library make: with one, it is a call of that."""
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def no_region(scope: Scope, refused: Mapping[int, Refused]) -> str | None:
@@ -34,6 +36,11 @@ def no_region(scope: Scope, refused: Mapping[int, Refused]) -> str | None:
     if not lines:
         return None
     name = scope.name_of(outermost)
+    if len(lines) > 1 and (inside := _comprehension(scope.function(outermost), lines)) is not None:
+        return (
+            f"{name} has no region: all is computed in the comprehension in line {inside}, whose elements are not "
+            "searched; the body of a loop is, and a function that is called for each element"
+        )
     if refused:
         why = [f"line {line} {one.reason}" for line, one in list(refused.items())[:_MOST]]
         return f"{name} has no region: {' and '.join(why)}"
@@ -131,6 +138,14 @@ def _with_most(scope: Scope, outer: Activation) -> Activation | None:
     """Of the functions that it called, the one that made most calls of PyTorch's."""
     inner = [one for one in scope.tape.activations if one.site is not None and one.site.activation == outer.index]
     return max(inner, key=lambda one: len(_calls(scope, one)), default=None)
+
+
+def _comprehension(function: ast.AST, lines: Mapping[str, Mapping[int, None]]) -> int | None:
+    """The line of the innermost one in which all of these are."""
+    places = {line for of_call in lines.values() for line in of_call}
+    around = [node for node in ast.walk(function) if isinstance(node, _COMPREHENSIONS)]
+    found = [node.lineno for node in around if all(node.lineno <= at <= (node.end_lineno or at) for at in places)]
+    return found[-1] if found else None
 
 
 def _is_view(target: str) -> bool:

@@ -44,6 +44,8 @@ def as_argument(value: object, numbers: Mapping[int, int], in_index: bool = Fals
         return tuple(value)
     if isinstance(value, slice):
         whole = cast("slice[object, object, object]", value)
+        if any(isinstance(part, torch.Tensor) for part in (whole.start, whole.stop, whole.step)):
+            raise NotAnArgument("a slice whose bound is read off a tensor")
         start, stop, step = (as_argument(part, numbers) for part in (whole.start, whole.stop, whole.step))
         return slice(start, stop, step)
     if isinstance(value, int | float):  # subclasses: enumerations, numpy's float64

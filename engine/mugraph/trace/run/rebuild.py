@@ -10,7 +10,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import CellType, FunctionType, MethodType
+from types import CellType, FunctionType, MethodType, SimpleNamespace
 from typing import Any, cast
 
 import torch
@@ -140,7 +140,8 @@ class Rebuilder:
             kind = self._places.find(node.of)
             if not isinstance(kind, type):
                 raise NotFound(f"{node.of.name} is no class now")
-            made: Any = object.__new__(cast(Any, kind))
+            base = SimpleNamespace if kind is SimpleNamespace else object
+            made: Any = base.__new__(cast(Any, kind))
         except (NotFound, TypeError) as error:
             if "training" in node.state and "_modules" in node.state:  # its methods are what it is for
                 return NotThere(f"a {node.of.name}; {error}")

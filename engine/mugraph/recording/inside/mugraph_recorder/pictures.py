@@ -17,7 +17,7 @@ import weakref
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, cast
 
 from .around import around, global_data
@@ -151,6 +151,9 @@ class _Keeper:
             return {"is": "weak", "to": self.value(value(), where)}
         if kind is FunctionType:
             return self._function(value, where)
+        if kind is SimpleNamespace:  # written in C, but nothing beside its attributes
+            state = {name: self.value(one, f"{where}.{name}") for name, one in held_by(value).items()}
+            return {"is": "object", "of": place(kind), "state": state}
         if isinstance(value, PurePath):
             return {"is": "path", "text": str(value)}
         if isinstance(value, int | float | str | bytes) or kind.__flags__ & _HEAP_TYPE == 0:
