@@ -15,7 +15,7 @@ from mugraph.tune.tuner import Variant
 from mugraph.verification.float_results import FloatResult
 
 SIDE = 12
-PROGRAM = cast(TensorProgram, SimpleNamespace(sizes={}))
+PROGRAM = cast(TensorProgram, SimpleNamespace(sizes={}, tensors=()))
 
 
 def kernel(name: str) -> Any:

@@ -121,13 +121,16 @@ def _runs_here(*tensors: torch.Tensor, any_size: bool = False, anywhere: tuple[t
         return _traced((*tensors, *anywhere), any_size)
     if _tracing() or _transforms() or _dispatch_modes() or forward_ad._current_level >= 0:
         return torch.compiler.is_compiling() and _traced((*tensors, *anywhere), any_size)
-    first = tensors[0] if tensors else anywhere[0]
-    if (_function_modes() and _in_a_mode()) or type(first) not in _PLAIN:
+    if _function_modes() and _in_a_mode():
         return False
-    grad, device = _grad_enabled(), first.device
+    grad, device = _grad_enabled(), None
     for tensor in tensors:
         kind = type(tensor)
-        if (kind is not _PARAMETER and kind is not _TENSOR) or tensor.device != device:
+        if kind is not _PARAMETER and kind is not _TENSOR:
+            return False
+        if device is None:
+            device = tensor.device
+        if tensor.device != device:
             return False
         if tensor.is_neg() or (grad and tensor.requires_grad):  # a negation that is still to do
             return False
@@ -135,7 +138,11 @@ def _runs_here(*tensors: torch.Tensor, any_size: bool = False, anywhere: tuple[t
         if at & 15 or (not at and tensor._is_zerotensor()):  # in whole words of 16 bytes; zeros without memory
             return False
     for tensor in anywhere:
-        if type(tensor) not in _PLAIN or tensor.device != device or tensor.layout != torch.strided:
+        if type(tensor) not in _PLAIN:
+            return False
+        if device is None:
+            device = tensor.device
+        if tensor.device != device or tensor.layout != torch.strided:
             return False
         if tensor.is_neg() or (grad and tensor.requires_grad) or tensor._is_zerotensor():
             return False
