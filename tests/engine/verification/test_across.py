@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from mugraph.ir.program import TensorProgram
-from mugraph.verification import float_child, float_inputs
+from mugraph.verification import float_child, float_inputs, scenario_run
 from mugraph.verification.across import Evaluation
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.roundings import Eager, Perturbed
@@ -144,7 +144,7 @@ def test_a_float_test_in_pieces_tells_right_from_wrong(
             seen.append(piece)
             yield piece
 
-    monkeypatch.setattr(float_child, "pieces", noted)
+    monkeypatch.setattr(scenario_run, "pieces", noted)
     monkeypatch.setattr(float_inputs, "pieces", small)
     for number, (part, right) in enumerate(((RIGHT[name], True), (WRONG[name], False))):
         request = {

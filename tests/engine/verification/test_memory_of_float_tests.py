@@ -13,8 +13,9 @@ import pytest
 import torch
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.text import parse_program
-from mugraph.verification import float_child, float_inputs, unchanged
+from mugraph.verification import float_child, float_inputs, scenario_run, unchanged
 from mugraph.verification.pieces import pieces
+from mugraph.verification.scenario_run import ScenarioRun
 from mugraph.verification.unchanged import Unchanged
 
 from tests.support.live_memory import LiveMemory
@@ -70,7 +71,7 @@ PROGRAMS = {"rows": ROWS, "all of it": WHOLE}
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the tensors had gigabytes."""
-    monkeypatch.setattr(float_child, "PIECE", 1 << 11)
+    monkeypatch.setattr(scenario_run, "PIECE", 1 << 11)
     monkeypatch.setattr(float_inputs, "pieces", partial(pieces, large=1 << 12))
     monkeypatch.setattr(float_inputs, "LARGE", 1 << 12)
     monkeypatch.setattr(unchanged, "COPIED", 1 << 10)
@@ -89,7 +90,7 @@ def test_memory_is_that_of_the_tensors_and_of_pieces(name: str, tmp_path: Path) 
         assert drawn is not None
         # The numbers and where they are placed, and then what eager PyTorch makes of them.
         assert memory.most_bytes < 3.3 * TENSOR, scenario
-        run = float_child._Run(program, launch, ["x"], ["y"], scenario, drawn, {})  # pyright: ignore[reportPrivateUsage]
+        run = ScenarioRun(program, launch, ["x"], ["y"], scenario, drawn, {})
         with LiveMemory() as memory:
             found = run.judged(True, generator)
         assert found.passed, found.reason

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 import torch
-from mugraph.verification import float_child, float_inputs
+from mugraph.verification import float_child, float_inputs, scenario_run
 from mugraph.verification.near import Near
 from mugraph.verification.pieces import pieces
+from mugraph.verification.scenario_run import ScenarioResult, ScenarioRun
 
 from tests.engine.verification.launchers import FAMILIES
 
@@ -36,19 +37,19 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """First rows of the pieces that are compared with float64."""
     first: list[int] = []
     small = partial(pieces, large=200)
-    original = float_child._Run._judged  # pyright: ignore[reportPrivateUsage]
+    original = ScenarioRun._judged  # pyright: ignore[reportPrivateUsage]
 
     def noted(self: Any, piece: Any, *rest: Any) -> Any:
         first.append(piece.first)
         return original(self, piece, *rest)
 
-    monkeypatch.setattr(float_child, "PIECE", 200)
+    monkeypatch.setattr(scenario_run, "PIECE", 200)
     monkeypatch.setattr(float_inputs, "pieces", small)
-    monkeypatch.setattr(float_child._Run, "_judged", noted)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(ScenarioRun, "_judged", noted)  # pyright: ignore[reportPrivateUsage]
     return first
 
 
-def run(text: str, folder: Path) -> list[float_child.ScenarioResult]:
+def run(text: str, folder: Path) -> list[ScenarioResult]:
     program = FAMILIES["softmax f32"].program()
     request = {
         "number": 1,
