@@ -71,7 +71,8 @@ PROGRAMS = {"rows": ROWS, "all of it": WHOLE}
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the tensors had gigabytes."""
-    monkeypatch.setattr(scenario_run, "PIECE", 1 << 11)
+    for module in (float_child, scenario_run):
+        monkeypatch.setattr(module, "PIECE", 1 << 11)
     monkeypatch.setattr(float_inputs, "pieces", partial(pieces, large=1 << 12))
     monkeypatch.setattr(float_inputs, "LARGE", 1 << 12)
     monkeypatch.setattr(unchanged, "COPIED", 1 << 10)
