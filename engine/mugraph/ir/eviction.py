@@ -9,6 +9,7 @@ it begins.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import prod
 
 from mugraph.ir.block import BlockGraph, Schedule
@@ -25,6 +26,12 @@ def evicts_first(block: BlockGraph, schedule: Schedule) -> bool:
     if schedule.evict is not None:
         return schedule.evict
     return _bytes(block, block.outputs) <= _WRITTEN * _bytes(block, block.inputs)
+
+
+def other_way(block: BlockGraph, schedule: Schedule) -> Schedule:
+    """The schedule that differs in this alone. What is so by rule is not said."""
+    by_rule = evicts_first(block, replace(schedule, evict=None))
+    return replace(schedule, evict=None if evicts_first(block, schedule) != by_rule else not by_rule)
 
 
 def reads_once(block: BlockGraph, schedule: Schedule) -> bool:

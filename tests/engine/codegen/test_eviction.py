@@ -52,6 +52,7 @@ def test_the_other_is_one_step_away(make: Callable[[], BlockGraph]) -> None:
     (other,) = (one for one in neighbours(best, TARGETS["h200"]) if one.schedule.evict is not None)
     assert other.schedule == replace(best.schedule, evict=not evicts_first(best.block, best.schedule))
     assert (HINT in text_of(other.block, other.schedule)) != (HINT in text_of(best.block, best.schedule))
+    assert best.schedule in [one.schedule for one in neighbours(other, TARGETS["h200"])], "and back"
 
 
 def test_none_where_all_blocks_read_the_same() -> None:

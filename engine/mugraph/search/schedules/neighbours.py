@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mugraph.ir.block import LOADS_AHEAD, PRECISIONS, Candidate, Schedule
-from mugraph.ir.eviction import evicts_first, reads_once
+from mugraph.ir.eviction import other_way, reads_once
 from mugraph.ir.parts import with_parts_at
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.grid_order import in_grid_order
@@ -80,7 +80,7 @@ def _steps(schedule: Schedule, shape: Shape) -> Iterator[Schedule]:
         if shape.dot_axes or stages >= LOADS_AHEAD - 1:  # with fewer it is the same kernel
             yield replace(schedule, num_stages=stages)
     if reads_once(block, schedule):
-        yield replace(schedule, evict=not evicts_first(block, schedule))
+        yield other_way(block, schedule)
     for precision in shape.precisions(PRECISIONS):
         if precision != schedule.precision:
             yield replace(schedule, precision=precision)
