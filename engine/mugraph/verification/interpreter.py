@@ -11,12 +11,14 @@ from mugraph.ir.block import PRECISIONS, TF32
 from mugraph.verification.interpreter_places import remember_places
 from mugraph.verification.interpreter_shapes import remember_shapes
 from mugraph.verification.interpreter_speed import patch_once_a_launch, without_discarded_assertions
+from mugraph.verification.interpreter_sums import sum_in_a_tree
 
 
 def patch_interpreter() -> None:
-    """Mend four things: `tl.dot` multiplies the raw bits of bfloat16, and takes all bits of a float32 where tf32 is
+    """Mend five things: `tl.dot` multiplies the raw bits of bfloat16, and takes all bits of a float32 where tf32 is
     asked for; and a conversion between float32 and bfloat16 cuts off where a GPU rounds to the nearest, and gives other
-    numbers for the smallest ones; and conversions between float8 types and others do that, and have no NaN."""
+    numbers for the smallest ones; and conversions between float8 types and others do that, and have no NaN; and sums
+    along any axis but the last add one number after the other."""
     import numpy as np
     import triton.language as tl
     from triton.runtime import interpreter
@@ -69,6 +71,7 @@ def patch_interpreter() -> None:
     without_discarded_assertions(interpreter)
     remember_places(interpreter)
     remember_shapes(interpreter)
+    sum_in_a_tree(interpreter)
     _take_precisions(interpreter)
     _take_numbers(interpreter)
     _take_libdevice(interpreter)
