@@ -171,8 +171,8 @@ def lower(
         schedule.precision,
         schedule.num_stages,
         meeting,
+        evicts_first(block, schedule),
     )
-    emitter.evicts = evicts_first(block, schedule)
     body = _body(emitter)
     jit = jit_function(f"{block.name}_kernel", block, plan, names, constants.named, body)
     source = KernelSource(

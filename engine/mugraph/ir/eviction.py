@@ -30,8 +30,9 @@ def evicts_first(block: BlockGraph, schedule: Schedule) -> bool:
 
 def other_way(block: BlockGraph, schedule: Schedule) -> Schedule:
     """The schedule that differs in this alone. What is so by rule is not said."""
-    by_rule = evicts_first(block, replace(schedule, evict=None))
-    return replace(schedule, evict=None if evicts_first(block, schedule) != by_rule else not by_rule)
+    other = not evicts_first(block, schedule)
+    by_rule = replace(schedule, evict=None)
+    return by_rule if evicts_first(block, by_rule) == other else replace(schedule, evict=other)
 
 
 def reads_once(block: BlockGraph, schedule: Schedule) -> bool:

@@ -117,9 +117,9 @@ def _compared(
             return Failure("the results have other shapes than the original's")
         ours, theirs = ([timing.Errors() for _ in eager] for _ in range(2))
         others = [(Apart(one.dtype), Apart(one.dtype)) for one in eager]
-        least = 1
+        who_round = 1
         for rows, exact, is_double in _exact(reference, inputs, eager):
-            least = least if is_double else _BOTH_ROUND
+            who_round = who_round if is_double else _BOTH_ROUND
             for at, truth in enumerate(map(comparable, exact)):
                 one, other = comparable(found[at][rows]), comparable(eager[at][rows])
                 ours[at].add(one, truth)
@@ -136,8 +136,8 @@ def _compared(
             return _TOO_FEW
         # A few units in the last place of the outputs' own type, against the largest value of the output.
         units = 8 * torch.finfo(result.dtype).eps if result.dtype.is_floating_point else 0.0
-        few, fewer = least * max(units, 1e-5), least * max(units / 2, 5e-7)
-        limits = MORE_AT_MOST * other.largest + few, MORE_ON_THE_WHOLE * other.mean + fewer
+        most, on_the_whole = who_round * max(units, 1e-5), who_round * max(units / 2, 5e-7)
+        limits = MORE_AT_MOST * other.largest + most, MORE_ON_THE_WHOLE * other.mean + on_the_whole
         pairs = zip((one.largest, one.mean), limits, strict=True)
         each += [Agreed(off <= limit, off, limit) for off, limit in pairs]
     return each

@@ -35,12 +35,14 @@ def main() -> None:
     folder, stem = Path(sys.argv[1]), sys.argv[2]
     patch_interpreter()
     _once()
-    found: dict[str, Any] = {"wrong": [], "launches": {}, "calls": 0, "lenient": 0}
+    found: dict[str, Any] = {"wrong": [], "launches": {}, "raises": {}, "calls": 0, "lenient": 0}
     for entry in entries(folder / "original" / f"{stem}.py"):
         found["launches"][entry.name] = 0
         first, other = _Side(folder / "original", stem), _Side(folder / "edited", stem)
         names = [call.name for call in calls(entry, first.module)]
         before = [first.seen(entry, name) for name in names]
+        results = [one["result"] for name, one in zip(names, before, strict=True) if name == "declared"]
+        found["raises"][entry.name] = [one.kind for one in results if isinstance(one, Raised)]
         for native in (False, True):
             after = other.all(entry, names, native=native)
             for name, expected, got in zip(names, before, after, strict=True):

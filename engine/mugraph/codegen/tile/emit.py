@@ -40,9 +40,9 @@ class Emitter(Values):
     def __init__(
         self, block: BlockGraph, plan: Plan, softmax: SafeSoftmax, facts: Analyses, order: Sequence[Dim],
         indices: Indices, constants: Constants, precision: Precision, stages: int,
-        meeting: Meeting,
+        meeting: Meeting, evicts: bool,
     ) -> None:  # fmt: skip
-        super().__init__(block, plan, softmax.nodes, facts, order, indices, constants, precision, meeting)
+        super().__init__(block, plan, softmax.nodes, facts, order, indices, constants, precision, meeting, evicts)
         self._softmax = softmax
         has_products = any(node.kind.contracts for node in self.nodes.values())
         self._stages = stages if stages >= LOADS_AHEAD and not has_products else 0

@@ -26,7 +26,7 @@ class Values(ABC):
 
     def __init__(
         self, block: BlockGraph, plan: Plan, nodes: Nodes, facts: Analyses, order: Sequence[Dim],
-        indices: Indices, constants: Constants, precision: Precision, meeting: Meeting = ALONE,
+        indices: Indices, constants: Constants, precision: Precision, meeting: Meeting = ALONE, evicts: bool = False,
     ) -> None:  # fmt: skip
         self.block = block
         self.plan = plan
@@ -38,8 +38,8 @@ class Values(ABC):
         self.precision: Precision = precision
         self.meeting = meeting
         self.masks = MaskText(plan, indices)
-        self.evicts = False
-        """Is what is read once the first to leave the cache? Set before the loads are written."""
+        self.evicts = evicts
+        """Is what is read once the first to leave the cache?"""
         self.loads: list[tuple[Value, Node]] = []  # to be written last: memory.py
         self.rows: dict[tuple[str, Region], dict[int, Value]] = {}  # of tensors that are loaded: lookups.py
         self._names: dict[str, str] = {}

@@ -78,7 +78,8 @@ class Varying:
     """That stands for it where calls are written down (varying_operands.py)."""
 
     def plain(self) -> float:
-        raise NotImplementedError
+        """Without what it remembers."""
+        return int.__int__(self) if isinstance(self, int) else float.__float__(cast("float", self))
 
     def decide(self) -> float:
         """The number, which is about to be used for something else than arithmetic."""
@@ -188,13 +189,11 @@ def _methods(kind: type) -> dict[str, object]:
 
 
 class _Real(Varying, float):
-    def plain(self) -> float:
-        return float.__float__(self)
+    pass
 
 
 class _Whole(Varying, int):
-    def plain(self) -> int:
-        return int.__int__(self)
+    pass
 
 
 for _class, _kind in ((_Real, float), (_Whole, int)):
