@@ -25,6 +25,7 @@ POOLS: dict[str, tuple[Pool, tuple[int, ...]]] = {
     "image": (lambda x: F.max_pool2d(x, 4, 1, 1), (32, 64, 512, 512)),
     "first of a residual network": (lambda x: F.max_pool2d(x, 3, 2, 1), (64, 64, 112, 112)),
     "volume": (lambda x: F.avg_pool3d(x, 3, 2, 1), (16, 32, 64, 64, 128)),
+    "large volume": (lambda x: F.avg_pool3d(x, 3, 2, 1), (16, 32, 128, 128, 256)),
 }
 
 
@@ -38,7 +39,7 @@ def best_of(program: TensorProgram) -> list[tuple[BlockGraph, list[Candidate]]]:
     limits = Limits(seconds=20.0, max_topologies=400)
     every: dict[object, BlockGraph] = {}
     for found in topologies(program, limits):
-        every.setdefault(found.block.loops, found.block)
+        every.setdefault((bool(found.block.loops), tuple(op.kind for op in found.block.ops)), found.block)
     return [(block, schedules(block, H200)) for block in every.values()]
 
 

@@ -14,7 +14,7 @@ from mugraph.ir.block import Schedule
 from mugraph.search.schedules.cost import memory_floor_us, stream_us
 from mugraph.search.schedules.costs import Costs, fitted_costs
 from mugraph.search.schedules.in_parts import least_flops
-from mugraph.search.schedules.pooling import is_pooling
+from mugraph.search.schedules.pooling import is_pooling, whole_taps_us
 from mugraph.search.schedules.rows import is_of_rows
 from mugraph.search.schedules.tiles import Shape, Tiles
 from mugraph.search.schedules.work import Work, iterations, traffic
@@ -49,7 +49,8 @@ def least_of_tiles_us(shape: Shape, schedule: Schedule, target: Target) -> float
     computing = max(chain + busy, each * busy)
     serial = costs.overlap if shape.dot_axes else costs.serial
     both = max(computing, loading) + serial * min(computing, loading)
-    return (costs.start_us + max(0.0, both - costs.floor_us)) * ROUNDING
+    both = max(both - costs.floor_us, whole_taps_us(shape, schedule, blocks, target))
+    return (costs.start_us + max(0.0, both)) * ROUNDING
 
 
 def _processor_us(
