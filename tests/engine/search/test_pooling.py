@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from mugraph.ir.block import BlockGraph, Candidate
 from mugraph.ir.program import TensorProgram
-from mugraph.search import Limits, schedules, topologies
+from mugraph.search import Limits, Search, schedules, topologies
 from mugraph.search.schedules.bounds import least_of_tiles_us
 from mugraph.search.schedules.pooling import is_pooling
 from mugraph.search.schedules.tiles import Shape
@@ -60,3 +60,11 @@ def test_a_row_of_56_places_is_one_tile() -> None:
     listed = best_of(program_of("first of a residual network"))
     best = min((found[0] for _, found in listed if found), key=lambda candidate: candidate.estimate_us)
     assert max(dict(best.schedule.grid).values()) == 64
+
+
+def test_axes_that_no_schedule_cuts_are_not_looped_over() -> None:
+    """Two poolings side by side, of 2 x 2 places each: four axes of two places."""
+    (unit,) = units(cut(lambda x: F.max_pool2d(F.max_pool2d(torch.softmax(x, 1), 2), 2), x=meta(64, 16, 56, 56)))
+    search = Search(unit.program, Limits(seconds=60.0))
+    assert {found.block.loops for found in search.run()} == {()}
+    assert search.stats.complete

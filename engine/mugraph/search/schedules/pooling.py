@@ -16,9 +16,9 @@ from mugraph.search.schedules.tiles import Shape
 from mugraph.targets import Target
 
 _TAP = 1.8e-4
-"""Microseconds that a processor takes for a place of a tile that has several taps of a window: its address, its mask, and
-its part of sums that lanes and warps exchange. Measured on an H200 (float32): 8 taps of 805 million places take 8,856 µs;
-27 taps of 268 million, in tiles of 4 x 4 x 4, of which 27 count, 22,974."""
+"""Microseconds that a processor takes for a place of a tile that has several taps of a window: its address, its mask,
+and its part of sums that lanes and warps exchange. Measured on an H200 (float32): 8 taps of 805 million places take
+8,856 µs; 27 taps of 268 million, in tiles of 4 x 4 x 4, of which 27 count, 22,974."""
 _CACHE = 68_000.0
 """Bytes of its own cache that a processor reads in a microsecond."""
 _RUN = 32

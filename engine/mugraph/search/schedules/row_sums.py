@@ -22,8 +22,8 @@ def row_sums(block: BlockGraph) -> Iterator[Op]:
 
 
 def _is_of_two(ops: Mapping[str, Op], op: Op, over: frozenset[str]) -> bool:
-    """Are there two factors that lie along the axes that are summed, one of them along others as well? (A mean's constant
-    is none, and what multiplies each sum as a whole is none.)"""
+    """Are there two factors that lie along the axes that are summed, one of them along others as well? (A mean's
+    constant is none, and what multiplies each sum as a whole is none.)"""
     if not op.kind.scaled_by:
         return False
     summed = [one for one in (ops[name] for name in op.inputs) if over.intersection(one.axes)]
