@@ -1,7 +1,8 @@
 """Programs that differ in sizes and names alone have the same topologies: they are searched for once.
 
-A search looks at axes, kinds of operators, constants and taps. Sizes and strides come in with the schedules. So a model
-that has one layer at several sizes, as image networks do, is searched for that layer once.
+A search looks at axes, kinds of operators, constants and taps, and at which axes are too short to be looped over.
+Sizes and strides come in with the schedules. So a model that has one layer at several sizes, as image networks do, is
+searched for that layer once.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mugraph.ir.tensors import Tensor
 from mugraph.ir.transforms.renaming import Names, Renaming, every_tensor
 from mugraph.ir.transforms.unnamed import Unnamed
 from mugraph.search.topologies.limits import Found, Limits, Searcher, Stats
+from mugraph.search.uncut import uncut
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,8 @@ def _key(program: TensorProgram, limits: Limits) -> Hashable | None:
     outputs = tuple(
         [(unnamed.value(value), unnamed.tensors([(tensor, None)])) for value, tensor in program.outputs.items()]
     )
-    return ops, tensors, outputs, tuple(program.sizes), limits
+    short = uncut(program, limits)
+    return ops, tensors, outputs, tuple((axis, axis in short) for axis in program.sizes), limits
 
 
 def _looked_up(tensor: Tensor) -> Hashable:

@@ -12,12 +12,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
-from mugraph.search.schedules.tiles import MIN_DOT
 from mugraph.search.topologies.frame import check
 from mugraph.search.topologies.limits import Found, Limits, Stats, never
 from mugraph.search.topologies.nest import Account, Nest
+from mugraph.search.uncut import uncut
 
 FIRST_SHARE = 0.25
 """Part of the work until which only first topologies are looked for."""
@@ -104,26 +103,16 @@ def loop_sets(program: TensorProgram, limits: Limits) -> list[tuple[str, ...]]:
     """Sets of axes to loop over: none; each axis that the program reduces and does not return; pairs of them.
 
     The taps of a window are looped over together: they are few, and a product's tile cannot hold them beside another
-    axis. Other axes of a tile or less are looped over only beside another axis of a product's depth: no schedule cuts
-    them elsewhere (schedules/tile_choices.py).
+    axis.
     """
     (output,) = program.outputs
     free = set(program.op(output).axes)
     reduced = {axis for op in program.ops for axis in op.over} - free
     taps = sorted(frozenset(axis for tensor in program.tensors for axis in tensor.taps) & reduced)
-    least = 1 if _has_products(program) else MIN_DOT
-    single = [(axis,) for axis in sorted(reduced.difference(taps)) if program.sizes[axis] > least]
+    single = [(axis,) for axis in sorted(reduced.difference(taps, uncut(program, limits)))]
     units = [*single, tuple(taps)] if taps else single
     chosen = (s for n in range(limits.max_loops + 1) for s in itertools.combinations(units, n))
     return [tuple(sorted(axis for unit in several for axis in unit)) for several in chosen]
-
-
-def _has_products(program: TensorProgram) -> bool:
-    """Is something multiplied that is no constant?"""
-    axes = {op.name: op.axes for op in program.ops}
-    return any(
-        op.kind.contracts or (op.kind is Kind.MUL and all(axes[name] for name in op.inputs)) for op in program.ops
-    )
 
 
 def summary(

@@ -15,6 +15,7 @@ from mugraph.search.kernel_graphs.subprogram import bytes_of
 from mugraph.search.schedules.cost import least_us
 from mugraph.search.schedules.held import holds_rows, is_too_large_to_hold
 from mugraph.search.schedules.sizes import Looks
+from mugraph.search.schedules.tiles import MIN_DOT
 from mugraph.search.topologies.limits import Limits, Stats
 from mugraph.solve.ending import NO_END, Ending
 from mugraph.solve.telling import Telling
@@ -56,7 +57,7 @@ def topologies_of_one(
     def ended() -> bool:
         return cancelled() or is_level(program, telling, tools.target) or in_vain()
 
-    limits = Limits(bounds.max_ops, seconds=bounds.within(ending.search_s).seconds)
+    limits = Limits(bounds.max_ops, seconds=bounds.within(ending.search_s).seconds, uncut=MIN_DOT)
     search = begin_search(program, limits, tools.executor, ended, tools.alike)
     looks = Looks(tools.target)
     blocks: list[BlockGraph] = []

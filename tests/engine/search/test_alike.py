@@ -84,6 +84,19 @@ def test_what_differs_in_more_is_searched(change: Callable[[TensorProgram], Tens
     assert alike.recalled == 0
 
 
+def totals(row: int) -> TensorProgram:
+    b = workloads.Builder("totals", m=64, n=row)
+    return b.program(b.sum("total", b.input("x", "m", "n"), "n"), "m")
+
+
+def test_axes_too_short_for_loops_are_another_search() -> None:
+    """Rows are looped over where a schedule can cut them."""
+    limits, alike = Limits(uncut=16), Alike()
+    assert any(block.loops for block in found(alike, totals(4096), limits))
+    assert not any(block.loops for block in found(alike, totals(8), limits))
+    assert alike.recalled == 0
+
+
 def test_other_limits_are_another_search() -> None:
     alike = Alike()
     every = found(alike, workloads.lora())

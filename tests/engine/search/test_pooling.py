@@ -12,7 +12,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.search import Limits, Search, schedules, topologies
 from mugraph.search.schedules.bounds import least_of_tiles_us
 from mugraph.search.schedules.pooling import is_pooling
-from mugraph.search.schedules.tiles import Shape
+from mugraph.search.schedules.tiles import MIN_DOT, Shape
 from mugraph.targets import TARGETS
 
 from tests.engine.units.regions import cut, meta, units
@@ -65,6 +65,6 @@ def test_a_row_of_56_places_is_one_tile() -> None:
 def test_axes_that_no_schedule_cuts_are_not_looped_over() -> None:
     """Two poolings side by side, of 2 x 2 places each: four axes of two places."""
     (unit,) = units(cut(lambda x: F.max_pool2d(F.max_pool2d(torch.softmax(x, 1), 2), 2), x=meta(64, 16, 56, 56)))
-    search = Search(unit.program, Limits(seconds=60.0))
+    search = Search(unit.program, Limits(seconds=60.0, uncut=MIN_DOT))
     assert {found.block.loops for found in search.run()} == {()}
     assert search.stats.complete

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from mugraph.search.schedules.tiles import MIN_DOT
 from mugraph.search.topologies.limits import Limits
 
 MAX_KERNELS = 5
@@ -29,7 +30,7 @@ class GraphLimits:
     partitions: int = 12
     slack: float = 1.3
     variants: int = 3
-    each: Limits = field(default_factory=lambda: Limits(seconds=4.0, work_seconds=1.0, max_topologies=6))
+    each: Limits = field(default_factory=lambda: Limits(seconds=4.0, work_seconds=1.0, max_topologies=6, uncut=MIN_DOT))
 
     @staticmethod
     def of(max_kernels: int, max_block_ops: int) -> GraphLimits:

@@ -33,6 +33,7 @@ class Limits:
                     search before the time does unless the machine is very busy
     work_seconds:   that work is granted for, where they are fewer: on a busy machine the search may take longer for it
     max_loops:      loops in a block graph, nested or one after the other
+    uncut:          length up to which axes are not looped over (mugraph.search.uncut)
     max_topologies: per loop nest; the smallest are kept
     max_values:     per loop nest; saturation stops there
     memory:         bytes, by estimate; saturation stops there
@@ -43,6 +44,7 @@ class Limits:
     seconds: float = 20.0
     work_seconds: float | None = None
     max_loops: int = 2
+    uncut: int = 0
     max_topologies: int = 256
     max_values: int = 20_000
     memory: int = 512 << 20
