@@ -83,6 +83,8 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         produced = {number for record in records for number in record.outputs}
     kept = needed(records, left, [number for record in visible for number in record.outputs])
     kept = [replace(record, target=record.in_place) if record in visible else record for record in kept]
+    if visible and not outs and not stores:
+        return Offence(unit.after - 1, "computes nothing but what it writes to parts of tensors")
     parts = loop_parts(scope, unit, kept, produced)
     if parts:
         produced -= parts.keys()
