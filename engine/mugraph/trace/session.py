@@ -30,6 +30,7 @@ from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.data_sizes import DataSizes, SizesOfData
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Entry
+from mugraph.trace.run.left_behind import LeftBehind
 from mugraph.trace.run.loader import Workspace
 from mugraph.trace.run.places import Places
 from mugraph.trace.run.rebuild import NotKept
@@ -102,6 +103,7 @@ class Session:
     with_numbers: set[str] = field(default_factory=set[str])
     constants: Constants = field(default_factory=lambda: Constants(real=True))
     incomplete: str = ""  # why the file was not imported to its end
+    left_behind: LeftBehind = field(default_factory=lambda: LeftBehind({}))
 
     def load(self) -> bool:
         remember_what_is_wanted()
@@ -131,6 +133,7 @@ class Session:
                 return False
             # A script that wants arguments, or a GPU. What it has defined by then may be all that recorded calls need
             self.namespace, self.incomplete = vars(begun), said
+        self.left_behind = LeftBehind(self.namespace)
         return True
 
     @cached_property
@@ -202,6 +205,7 @@ class Session:
 
     def run(self, entry: Entry) -> None:
         """Leaves the tape of one run in the recorder. Raises what the user's code raises, or CannotBuild."""
+        self.left_behind.taken_out()
         if not self.request.check:
             try:
                 self.run_without_numbers(entry, answers_for_run=True)
@@ -221,6 +225,7 @@ class Session:
                 raise failed
             _log.info("%s is run on real tensors: %s", entry.function, sentence(failed, self.source))
             self.with_numbers.add(entry.function)
+            self.left_behind.taken_out()
         self.run_in(entry, None)
 
     def run_without_numbers(self, entry: Entry, answers_for_run: bool) -> None:
@@ -247,7 +252,7 @@ class Session:
             ready = builder.ready(entry)
             inputs.watch.forget = constants.forget
             ready = inputs.given_to(ready) if entry.kind != "kernelbench" else ready
-            with builder.within(), as_recorded(ready.around), self.recorder.recording():
+            with builder.within(), as_recorded(ready.around), self.recorder.recording(ready.without_gradients):
                 ready.function(*ready.args, **ready.kwargs)
 
     def fail(self, entry: Entry, reason: str, status: Status) -> None:

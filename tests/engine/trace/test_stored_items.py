@@ -129,3 +129,24 @@ def test_a_buffer_of_zeros_holds_something_else_later(regions: Regions) -> None:
         """)
     )
     assert all(info.triangle is None for info in region.values.values())
+
+
+def test_what_is_written_to_parts_alone_is_computed_by_a_region(regions: Regions) -> None:
+    """There is nothing that a call of a kernel could be bound to."""
+    found = regions("""
+    class Memory(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("rows", torch.zeros(4, 8))
+
+        # mugraph: x=f32[6, 8]
+        def forward(self, x):
+            print(x.shape)
+            self.rows[1:] = self.rows[:-1].clone()
+            self.rows.copy_(torch.tanh(x).mean(0))
+            return x
+    """)
+    assert found
+    for region in found:
+        assert region.live_outs or region.stored
+        assert "self.rows[1:] =" not in region.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+import pytest
 from mugraph.trace.syntax.binding import surely_bound, surely_read
 
 from tests.engine.trace.partition import Regions, outs
@@ -82,6 +83,41 @@ def test_what_is_read_in_any_case_may_be_read_by_a_test(regions: Regions) -> Non
             return torch.sigmoid(y) * y
         """)
     assert any("torch.sigmoid" in region.text for region in found), [region.text for region in found]
+
+
+WRITES = """
+    class Averages(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(8))
+
+        # mugraph: x=f32[4, 8]
+        def forward(self, x):
+            for n in range(2):
+                print(n)
+                rows = torch.tanh(x)
+            UPDATE
+            return x
+    """
+
+
+@pytest.mark.parametrize(
+    ("first", "update", "is_region"),
+    [
+        ("mul_", "self.mean.mul_(0.9).add_(rows.mean(0), alpha=0.1)", False),
+        ("mul_", "self.mean.mul_(0.9); self.mean.add_(rows.mean(0), alpha=0.1)", False),
+        ("lerp_", "self.mean.lerp_(rows.mean(0), 0.1)", True),
+        ("add_", "self.mean.add_(rows.mean(0), alpha=0.1).mul_(0.9)", True),
+        ("mul_", "step = rows.mean(0) * rows.amax(0); self.mean.mul_(0.9).add_(step, alpha=0.1)", True),
+    ],
+)
+def test_a_write_is_not_kept_back_by_a_name_that_is_read_later(
+    regions: Regions, first: str, update: str, is_region: bool
+) -> None:
+    """Where `rows` has no value, PyTorch has written to `mean` before that is an error. first: the first write"""
+    found = regions(WRITES.replace("UPDATE", update.replace("; ", "\n            ")))
+    reading = [region for region in found if any("rows" in one.expression for one in region.live_ins)]
+    assert any(first in region.text for region in reading) == is_region, [region.text for region in found]
 
 
 def _analysed(body: str) -> tuple[set[str], set[str]]:

@@ -72,6 +72,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         return Offence(step, "shares its line with other code")
     left = [out.value for out in outs]
     visible = [record for record in records if record.writes and not is_private_write(scope, record, records, left)]
+    first_write = next(iter(visible), None)
     stores: dict[int, int] = {}
     if late := [record for record in visible if not record.in_place]:
         stored = stored_last(scope, records, late, indices[-1] + 1)
@@ -82,6 +83,8 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         produced = {number for record in records for number in record.outputs}
     kept = needed(records, left, [number for record in visible for number in record.outputs])
     kept = [replace(record, target=record.in_place) if record in visible else record for record in kept]
+    if visible and not outs and not stores:
+        return Offence(unit.after - 1, "computes nothing but what it writes to parts of tensors")
     parts = loop_parts(scope, unit, kept, produced)
     if parts:
         produced -= parts.keys()
@@ -134,7 +137,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         return Offence(step_of(write, unit), "writes to a place that a number says, which may be another one next time")
     conditions |= defaults_of(scope, kept, events, here)
     conditions = inside.conditions | {k: v for k, v in conditions.items() if k not in inside.conditions}
-    if unsure := unsure_of(scope, unit, [*conditions, *(names[number] for number in consumed)]):
+    if unsure := unsure_of(scope, unit, [*conditions, *(names[number] for number in consumed)], first_write):
         return Offence(unit.first, f"reads {unsure[0]}, which has no value yet on other ways to this line")
     new: dict[int, int] = {}
     for number in (*consumed, *(number for record in kept for number in record.outputs)):

@@ -43,6 +43,11 @@ class Ready:
     kwargs: Mapping[str, object]
     around: Around | None = None
 
+    @property
+    def without_gradients(self) -> bool:
+        """Whether it was called where none are recorded."""
+        return self.around is not None and (self.around.inference or not self.around.grad)
+
 
 @dataclass
 class Builder:

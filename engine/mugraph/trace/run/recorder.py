@@ -72,8 +72,8 @@ class Recorder:
         self._writer.begin(keep_copies)
 
     @contextmanager
-    def recording(self) -> Generator[None]:
-        """The program runs within this context."""
+    def recording(self, without_gradients: bool = False) -> Generator[None]:
+        """The program runs within this context. without_gradients: it is known that it records none"""
         original = torch.nn.Module.__call__
 
         def call(module: torch.nn.Module, /, *args: object, **kwargs: object) -> object:
@@ -87,8 +87,15 @@ class Recorder:
 
         torch.nn.Module.__call__ = call
         self._writer.active = True
+        grad_mode = self._calls.grad_mode
+        grad_mode.begin(without_gradients)
         try:
-            with self._calls, told_of_memory(self._calls.called), noticed(self._autocast):
+            with (
+                grad_mode.notices_inference(self._inference),
+                self._calls,
+                told_of_memory(self._calls.called),
+                noticed(self._autocast),
+            ):
                 yield
         finally:
             self._writer.active = False
@@ -99,6 +106,10 @@ class Recorder:
     def _autocast(self) -> None:
         if self._writer.watching:
             self._writer.add(Happening(self._writer.site(), "torch.autocast", "runs under autocast"))
+
+    def _inference(self, problem: str) -> None:
+        if self._writer.watching:
+            self._writer.add(Happening(self._writer.site(), "torch.inference_mode", problem))
 
     # -- hooks: functions and statements
 

@@ -18,6 +18,7 @@ from mugraph.trace.run.arguments import NotAnArgument, as_arguments
 from mugraph.trace.run.data_sizes import comes_of_data
 from mugraph.trace.run.devices import ASKS_WHERE, HERE, device_argument, elsewhere, makes_tensors, problem_with
 from mugraph.trace.run.frames import frame_of_caller
+from mugraph.trace.run.grad_mode import SETS, GradMode
 from mugraph.trace.run.recurrent import recurrent_by_shape
 from mugraph.trace.run.tape import Happening, Record
 from mugraph.trace.run.tape_writer import TapeWriter
@@ -53,9 +54,15 @@ class TorchCalls(TorchMode):
         self._writer = writer
         self._judge = judge
         self._hooks = hooks
+        self.grad_mode = GradMode()
 
     def called(self, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
         target = target_of(function)
+        if target == SETS:
+            problem = self.grad_mode.sets(args[0] if args else None, frame_of_caller(2))
+            if problem is not None and self._writer.watching:
+                self._writer.add(Happening(self._writer.site(), target, problem))
+            return function(*args, **kwargs)
         given = list(tensors_in((args, kwargs)))
         of_call = taken(self._writer, target, args, kwargs, given)
         plain, keywords = of_call.args, of_call.kwargs

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from mugraph.trace.syntax.nodes import Function
+from mugraph.trace.syntax.nodes import Function, number_of
 from mugraph.trace.syntax.statements import SCOPES, stored_names
 
 _Bound = frozenset[str]
@@ -53,13 +53,13 @@ def surely_read(run: Sequence[ast.stmt]) -> set[str]:
     return found
 
 
-def surely_read_by(expression: ast.expr) -> set[str]:
-    """Names that are read whenever the expression is evaluated."""
+def surely_read_by(expression: ast.expr, last: int | None = None) -> set[str]:
+    """Names that are read whenever the expression is evaluated. last: the number of the last node that counts"""
     read: set[str] = set()
     stack: list[ast.AST] = [expression]
     while stack:
         node = stack.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and (last is None or number_of(node) <= last):
             read.add(node.id)
         if isinstance(node, ast.IfExp):
             stack.append(node.test)
