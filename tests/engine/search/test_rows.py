@@ -11,7 +11,7 @@ from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.program import TensorProgram
 from mugraph.search import Limits, estimate_us, schedules, topologies
 from mugraph.search.schedules.neighbours import neighbours
-from mugraph.search.schedules.rows import is_of_rows
+from mugraph.search.schedules.rows import is_of_rows, reading_and_computing
 from mugraph.search.schedules.tiles import Shape
 from mugraph.targets import TARGETS
 
@@ -87,3 +87,20 @@ def test_the_estimate_ranks_tiles_as_they_were_measured(blocks: list[BlockGraph]
         found.append(estimate_us(block, schedule, H200))
     assert all(later > 0.99 * us for us, later in pairwise(found))
     assert all(0.8 < us / measured < 1.2 for us, (*_, measured) in zip(found, MEASURED, strict=True))
+
+
+def test_a_scale_is_taken_out_of_the_sum(blocks: list[BlockGraph]) -> None:
+    """Instructions count where they take a third as long as the bytes: a scale for each weight is one more."""
+    whole = [block for block in blocks if not block.loops and is_of_rows(Shape(block))]
+    best = min(whole, key=lambda block: min(one.estimate_us for one in schedules(block, H200)))
+    by_name = {op.name: op for op in best.ops}
+    (stored,) = (by_name[op.inputs[0]] for op in best.ops if op.tensor == best.outputs[0].name)
+    assert not stored.over, "the last thing that is computed is the product with the scale"
+
+
+@pytest.mark.parametrize(("reading", "computing", "measured"), [(9.0, 8.7, 17.1), (14.1, 5.1, 16.5), (27.7, 5.0, 26.5)])
+def test_what_takes_as_long_is_not_hidden(reading: float, computing: float, measured: float) -> None:
+    found = reading_and_computing(reading, computing)
+    assert found == reading_and_computing(computing, reading)
+    assert 0.92 < found / measured < 1.08
+    assert found <= reading_and_computing(reading, computing + 1.0)

@@ -23,6 +23,7 @@ from mugraph.codegen.tile.pads import LANES, VALID, summed
 from mugraph.codegen.tile.pointwise import spelled
 from mugraph.codegen.tile.products import dot, dot_pads
 from mugraph.codegen.tile.row_maxima import RowMaxima
+from mugraph.codegen.tile.small_loads import begin_small_loads
 from mugraph.codegen.tile.softmax import SafeSoftmax
 from mugraph.codegen.tile.text import Block, Expr, Item, Line, Prec, Ref, Region, Value, number, uses
 from mugraph.codegen.tile.values import Values
@@ -65,6 +66,7 @@ class Emitter(Values):
             if node.kind is Kind.STORE:
                 self._store(node, root)
         finish_loads(self, root)
+        begin_small_loads(self, root.items)
         return root
 
     def need(self, name: str, region: Region) -> Value:

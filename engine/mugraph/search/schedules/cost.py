@@ -24,7 +24,7 @@ from mugraph.ir.program import TensorProgram
 from mugraph.search.schedules.costs import Costs, fitted_costs
 from mugraph.search.schedules.in_parts import shared_bytes
 from mugraph.search.schedules.pooling import is_pooling, read_us, whole_taps_us
-from mugraph.search.schedules.rows import is_of_rows, slower
+from mugraph.search.schedules.rows import is_of_rows, reading_and_computing, slower
 from mugraph.search.schedules.tiles import Shape, Tiles
 from mugraph.search.schedules.work import Work, work
 from mugraph.targets import Target
@@ -127,7 +127,7 @@ def estimate_us(
     chain, busy = _processor_us(found, schedule, target, costs)
     if is_of_rows(shape):
         reading = _traffic_us(found, target, blocks, costs) * slower(shape, schedule, found)
-        long = max(reading, chain + busy, each * busy)
+        long = max(chain + busy, reading_and_computing(reading, each * busy))
         return costs.start_us + max(0.0, costs.latency_us + long - costs.floor_us)
     computing = waves * max(chain + busy, together * busy)
     if each == 1:  # one wave is over with its longest block

@@ -16,6 +16,7 @@ def convolution_kernel(
     mask_q = offs_q < Q
     offs_o = pid_o * BLOCK_O + tl.arange(0, BLOCK_O)
     acc = tl.zeros((BLOCK_Q, BLOCK_O), dtype=tl.float32)
+    bias = tl.load(bias_ptr + offs_o).to(tl.float32)
     for r_i in range(0, R):
         for s_i in range(0, S):
             for c0 in range(0, C, BLOCK_C):
@@ -38,7 +39,6 @@ def convolution_kernel(
                 )
                 w = tl.load(w_ptr + offs_o[None, :] * C * R * S + offs_c[:, None] * R * S + r_i * S + s_i)
                 acc = tl.dot(x, w, acc)
-    bias = tl.load(bias_ptr + offs_o).to(tl.float32)
     biased = acc + bias[None, :]
     tl.store(
         out_ptr + pid_n * O * P * Q + offs_o[None, :] * P * Q + pid_p * Q + offs_q[:, None],

@@ -50,12 +50,12 @@ def group_norm_combine_kernel(
     x = tl.load(x_ptr + pid_b * K * C * N + pid_k * C * N + offs_c[:, None] * N + offs_n[None, :])
     s = tl.load(s_ptr + pid_k * C + offs_c)
     total_parts = tl.load(total_parts_ptr + pid_b * K * N_SPLIT + pid_k * N_SPLIT + offs_n_split)
-    mean = tl.sum(total_parts) * SHARE
     squares_parts = tl.load(squares_parts_ptr + pid_b * K * N_SPLIT + pid_k * N_SPLIT + offs_n_split)
+    w = tl.load(w_ptr + pid_k * C + offs_c)
+    mean = tl.sum(total_parts) * SHARE
     squares_between = TOTAL_PARTS_SHARE * total_parts - mean
     squares_joined = squares_parts + SQUARES_ELEMENTS * (squares_between * squares_between)
     normed = (tl.sigmoid((x * s[:, None])) - mean) * tl.rsqrt(tl.sum(squares_joined) * SHARE + EPS)
-    w = tl.load(w_ptr + pid_k * C + offs_c)
     tl.store(
         out_ptr + pid_b * K * C * N + pid_k * C * N + offs_c[:, None] * N + offs_n[None, :],
         normed * w[:, None],

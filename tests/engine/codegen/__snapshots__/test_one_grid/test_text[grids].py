@@ -46,6 +46,7 @@ def batched_part(
     offs_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
     mask_n = offs_n < N
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    bias = tl.load(bias_ptr + offs_n, mask=mask_n, other=0.0).to(tl.float32)
     for k0 in range(0, K, BLOCK_K):
         offs_k = k0 + tl.arange(0, BLOCK_K)
         x = tl.load(
@@ -59,7 +60,6 @@ def batched_part(
             other=0.0,
         )
         acc = tl.dot(x, w, acc)
-    bias = tl.load(bias_ptr + offs_n, mask=mask_n, other=0.0).to(tl.float32)
     biased = acc + bias[None, :]
     tl.store(
         out_ptr + pid_b * M * N + offs_m[:, None] * N + offs_n[None, :],

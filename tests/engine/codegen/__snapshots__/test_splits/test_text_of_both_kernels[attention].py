@@ -75,11 +75,11 @@ def attention_combine_kernel(
         p_max_ptr + offs_kv_split[:, None] * B * Q + pid_b * Q + offs_q[None, :],
         eviction_policy="evict_first",
     )
-    weight = tl.exp2(p_max - tl.max(p_max, axis=0)[None, :])
     row_sum_parts = tl.load(
         row_sum_parts_ptr + offs_kv_split[:, None] * B * Q + pid_b * Q + offs_q[None, :],
         eviction_policy="evict_first",
     )
+    weight = tl.exp2(p_max - tl.max(p_max, axis=0)[None, :])
     o = (
         tl.sum(acc_parts * weight[:, :, None], axis=0)
         * (1.0 / tl.sum(row_sum_parts * weight, axis=0))[:, None]

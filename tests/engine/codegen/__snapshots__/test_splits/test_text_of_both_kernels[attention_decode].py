@@ -64,11 +64,11 @@ def attention_combine_kernel(
         eviction_policy="evict_first",
     )
     p_max = tl.load(p_max_ptr + offs_kv_split * B * Q + pid_b * Q + pid_q, eviction_policy="evict_first")
-    weight = tl.exp2(p_max - tl.max(p_max))
     row_sum_parts = tl.load(
         row_sum_parts_ptr + offs_kv_split * B * Q + pid_b * Q + pid_q,
         eviction_policy="evict_first",
     )
+    weight = tl.exp2(p_max - tl.max(p_max))
     o = tl.sum(acc_parts * weight[:, None], axis=0) * (1.0 / tl.sum(row_sum_parts * weight))
     tl.store(out_ptr + pid_b * Q * E + pid_q * E + offs_e, o.to(tl.float16))
 
