@@ -17,7 +17,7 @@ from mugraph.trace.run.autocast import noticed
 from mugraph.trace.run.devices import problem_with
 from mugraph.trace.run.frames import frame_of_caller, keywords_of
 from mugraph.trace.run.other_memory import told_of_memory
-from mugraph.trace.run.tape import Happening, Loaded, Made, ModuleCalled, Record, Step, Tape, Was
+from mugraph.trace.run.tape import STATEMENT, Happening, Loaded, Made, ModuleCalled, Record, Step, Tape, Was
 from mugraph.trace.run.tape_writer import TapeWriter
 from mugraph.trace.run.torch_calls import TorchCalls
 from mugraph.trace.run.values import Values
@@ -122,7 +122,7 @@ class Recorder:
             activation.steps.append(Step(node, len(self._writer.tape.events), names, self.begun))
             problem = self.statements.get(node)
             if problem is not None:
-                found = Happening(self._writer.site(), "statement", problem.text, to_replace=problem.to_replace)
+                found = Happening(self._writer.site(), STATEMENT, problem.text, to_replace=problem.to_replace)
                 self._writer.add(found)
 
     def ended(self, node: int) -> None:
@@ -269,7 +269,7 @@ class Recorder:
             plain = type(base) in (list, dict)
             problem = None if plain else "stores to an attribute or item"
             mutates = id(base) if plain else None
-            self._writer.add(Happening(self._writer.site(), "statement", problem, mutates, before=Was.of(base)))
+            self._writer.add(Happening(self._writer.site(), STATEMENT, problem, mutates, before=Was.of(base)))
         typed = cast("MutableMapping[object, object]", base)
         if not self._writer.watching:
             typed[index] = value
