@@ -74,7 +74,8 @@ def lines_without(scope: Scope, regions: Sequence[Region], told: Collection[int]
         if not isinstance(first, Record) and sum(matters(record.target) for record in records) < _MUCH:
             continue
         if first is not None:
-            yield f"{name}, line {line}, has no region: {_part_of_none(scope, first)} is no part of one ({first.problem})"
+            what = _part_of_none(scope, first)
+            yield f"{name}, line {line}, has no region: {what} is no part of one ({first.problem})"
         elif len(records) > most_calls:
             yield (
                 f"{name}, line {line}, has no region: a library's code makes {len(records)} calls of PyTorch's in it, "
