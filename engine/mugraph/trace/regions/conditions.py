@@ -10,6 +10,7 @@ from typing import cast
 
 import torch
 
+from mugraph.ir.spelled import spelled
 from mugraph.trace.regions.user_code import library_name
 
 Conditions = dict[str, list[str]]
@@ -60,6 +61,8 @@ def about(expression: str, value: object, conditions: Conditions, here: str, con
         if not consumed:
             conditions.setdefault(f"tuple({expression}.shape)", [repr(tuple(value.shape))])
             conditions.setdefault(f"str({expression}.dtype)", [repr(str(value.dtype))])
+    elif (said := spelled(value)) is not None:
+        conditions.setdefault(f"_spelled({expression})", [repr(said)])
     elif isinstance(value, list | tuple | dict | torch.nn.ModuleList | torch.nn.ModuleDict):
         conditions.setdefault(f"len({expression})", [str(len(cast(Sequence[object], value)))])
     elif isinstance(value, functools.partial):
