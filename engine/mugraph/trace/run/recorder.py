@@ -13,6 +13,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from mugraph.trace.pytorch.callables import Judge
+from mugraph.trace.pytorch.kernel_modules import takes_no_call
 from mugraph.trace.run.autocast import noticed
 from mugraph.trace.run.devices import problem_with
 from mugraph.trace.run.frames import frame_of_caller, keywords_of
@@ -158,6 +159,8 @@ class Recorder:
         if self.answers_for_run and function is isinstance and len(args) == 2 and args[1] is FakeTensor:
             self.was_asked = True
             return False
+        if function is takes_no_call:
+            return self._evaluate(node, takes_no_call)
         if getattr(function, "__func__", None) is _MAPPING_GET:
             return self._evaluate(
                 node, lambda: self._item(node, cast("MethodType", function).__self__, *args, **kwargs)
