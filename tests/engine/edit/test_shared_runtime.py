@@ -214,3 +214,16 @@ def test_code_that_imports_all_files_of_its_folder_may_import_it(tmp_path, maker
     asked = "import parts, sys; print(sum(one.startswith('parts.mugraph_runtime_') for one in sys.modules))"
     run = subprocess.run([sys.executable, "-c", asked], cwd=tmp_path, capture_output=True, text=True)
     assert (run.returncode, run.stdout.strip(), run.stderr) == (0, "1", "")
+
+
+def test_a_package_that_is_put_on_the_path(tmp_path, maker, source, part) -> None:
+    """Its files import each other by their bare names, as research code does, or with the package's: both find it."""
+    package = tmp_path / "core"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "gated.py").write_text(source)
+    (package / "model.py").write_text("from gated import Gated\n")
+    apply_files(package / "gated.py", [maker.plan(source, part)], maker.kernels)
+    for asked in ("import sys; sys.path.append('core'); from model import Gated", "from core.gated import Gated"):
+        run = subprocess.run([sys.executable, "-c", asked], cwd=tmp_path, capture_output=True, text=True)
+        assert (run.returncode, run.stderr) == (0, "")
