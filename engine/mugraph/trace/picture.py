@@ -74,6 +74,15 @@ class Tensor(msgspec.Struct, frozen=True, tag="tensor", tag_field="is"):
     state: dict[str, Value] = {}
 
 
+class Array(msgspec.Struct, frozen=True, tag="array", tag_field="is"):
+    """Of NumPy's. alone: a number of its own, no array without dimensions."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    items: list[Value]
+    alone: bool = False
+
+
 class Object(msgspec.Struct, frozen=True, tag="object", tag_field="is"):
     of: Place
     state: dict[str, Value]
@@ -143,7 +152,7 @@ class Function(msgspec.Struct, frozen=True, tag="function", tag_field="is"):
 Value = (
     None | bool | int | float | str | Reference | Unkept | Number | BigInteger | Complex | Named | Place | Member
 )  # fmt: skip
-Node = Tensor | Object | Items | Pairs | Slice | Span | PathText | Partial | Method | Weak | Function | Unkept
+Node = Tensor | Array | Object | Items | Pairs | Slice | Span | PathText | Partial | Method | Weak | Function | Unkept
 
 
 class Group(msgspec.Struct, frozen=True):

@@ -35,7 +35,7 @@ from mugraph.trace.run.loader import Workspace
 from mugraph.trace.run.places import Places
 from mugraph.trace.run.rebuild import NotKept
 from mugraph.trace.run.recorder import Recorder
-from mugraph.trace.run.tape import Happening, Record
+from mugraph.trace.run.tape import STATEMENT, Happening, Record
 from mugraph.trace.run.tape_writer import TraceTooLong
 from mugraph.trace.run.varying_inputs import Inputs
 from mugraph.trace.run.varying_runs import Runs
@@ -267,7 +267,7 @@ class Session:
             if isinstance(event, Record) and event.problem is not None:
                 self.barriers[event.target] += 1
             elif isinstance(event, Happening) and event.problem is not None:
-                self.barriers[event.name if event.name != "statement" else event.problem] += 1
+                self.barriers[event.name if event.name != STATEMENT else event.problem] += 1
         for activation in tape.activations:
             if scope.is_in_file(activation):
                 self.ran.add(scope.name_of(activation))

@@ -197,3 +197,33 @@ def test_a_module_with_everything_in_it(maker, source, part, tmp_path, monkeypat
 
     assert not all_of_it._runs_here(x)
     del sys.modules["all_of_it"]
+
+
+def test_code_that_imports_all_files_of_its_folder_may_import_it(tmp_path, maker, source, part) -> None:
+    """As packages do whose classes register themselves. Before and after a kernel module has read it."""
+    package = tmp_path / "parts"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "import importlib, pkgutil\n"
+        "for one in pkgutil.walk_packages(__path__, __name__ + '.'):\n"
+        "    importlib.import_module(one.name)\n"
+    )
+    for name in ("alpha.py", "omega.py"):
+        (package / name).write_text(source)
+        apply_files(package / name, [maker.plan(source, part)], maker.kernels)
+    asked = "import parts, sys; print(sum(one.startswith('parts.mugraph_runtime_') for one in sys.modules))"
+    run = subprocess.run([sys.executable, "-c", asked], cwd=tmp_path, capture_output=True, text=True)
+    assert (run.returncode, run.stdout.strip(), run.stderr) == (0, "1", "")
+
+
+def test_a_package_that_is_put_on_the_path(tmp_path, maker, source, part) -> None:
+    """Its files import each other by their bare names, as research code does, or with the package's: both find it."""
+    package = tmp_path / "core"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "gated.py").write_text(source)
+    (package / "model.py").write_text("from gated import Gated\n")
+    apply_files(package / "gated.py", [maker.plan(source, part)], maker.kernels)
+    for asked in ("import sys; sys.path.append('core'); from model import Gated", "from core.gated import Gated"):
+        run = subprocess.run([sys.executable, "-c", asked], cwd=tmp_path, capture_output=True, text=True)
+        assert (run.returncode, run.stderr) == (0, "")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mugraph.ir.region import Region, Trace
+from mugraph.trace.syntax import callers
 from mugraph.trace.syntax.callers import Callers, callers_of
+from mugraph.trace.syntax.imported_files import imported_files
 from mugraph.trace.tracer import trace_file
 
 ROTATED = """
@@ -182,3 +185,26 @@ def test_files_are_looked_for_in_the_project(tmp_path: Path) -> None:
     (tmp_path / "other.py").write_text("import parts\n# mugraph: h=f32[3]\n")
     assert callers_of(package / "parts.py") == [package / "whole.py", tmp_path / "run.py"]
     assert callers_of(package / "whole.py") == [tmp_path / "run.py"]
+
+
+def test_a_large_project_is_parsed_once_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files import each other in a ring, and a chain leads from one that says shapes to the file in question."""
+    (tmp_path / "pyproject.toml").touch()
+    many = 60
+    for number in range(many):
+        following = f"import part_{(number + 1) % many}\nimport part_{(number * 7 + 3) % many}\n"
+        (tmp_path / f"part_{number}.py").write_text(following)
+    parsed: list[Path] = []
+
+    def counted(path: Path, text: str) -> Iterator[Path]:
+        parsed.append(path)
+        return imported_files(path, text)
+
+    monkeypatch.setattr(callers, "imported_files", counted)
+    assert callers_of(tmp_path / "part_9.py") == []
+    assert parsed == []
+    (tmp_path / "far.py").write_text("import near\nimport part_8\n\n# mugraph: x=f32[4]\ndef f(x): ...\n")
+    (tmp_path / "near.py").write_text("from part_9 import f\n\ndef get_inputs(): ...\n")
+    (tmp_path / "alone.py").write_text("import numpy\n\ndef get_inputs(): ...\n")
+    assert callers_of(tmp_path / "part_9.py") == [tmp_path / "near.py", tmp_path / "far.py"]
+    assert len(parsed) == len(set(parsed)) == many + 3

@@ -239,3 +239,34 @@ def test_elements_of_a_comprehension_are_said_to_have_none(trace) -> None:
     first, second = trace(ELEMENTS).notices
     assert first.startswith(f"each has no region: all is computed in the comprehension in line {line},")
     assert "a kernel of PyTorch's own" in second
+
+
+STORING = """
+import torch
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.rows = x.shape[0]
+        return torch.softmax(x @ w, -1) @ w
+"""
+STORES = """
+# mugraph: x=f32[16, 64], w=f32[64, 64]
+def with_a_function(x, w):
+    x = torch.relu(x * 2) + 1
+    y = stored.Scaled.apply(x, w)
+    return torch.relu(y) * 2
+
+"""
+
+
+def test_a_statement_that_no_region_may_have_is_told_by_its_line(trace, tmp_path: Path) -> None:
+    (tmp_path / "stored.py").write_text(STORING)
+    found = trace("import stored\n" + STORES)
+    lines = ("import stored\n" + STORES).splitlines()
+    call = 5 + next(at for at, text in enumerate(lines, 1) if "apply(" in text)
+    storing = 1 + STORING.splitlines().index("        ctx.rows = x.shape[0]")
+    why = "which it runs, is no part of one (stores to an attribute or item)"
+    assert f"with_a_function, line {call}, has no region: line {storing} of stored.py, {why}" in found.notices
+    assert not any("statement, which" in said for said in found.notices)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.engine.trace.partition import Regions, only, targets
 
 BLOCKS = """
@@ -103,3 +105,26 @@ def test_a_number_that_a_caller_counts_makes_no_way(regions: Regions) -> None:
         """)
     assert [region.function for region in found] == ["layer"]
     assert "index == 0" in only(found).guards
+
+
+DILATED = """
+    class Stack(nn.Module):
+        def __init__(self, dilations=DILATIONS):
+            super().__init__()
+            self.convs = nn.ModuleList(nn.Conv1d(8, 8, 3, padding=d, dilation=d) for d in dilations)
+            self.norms = nn.ModuleList(nn.LayerNorm(8) for _ in dilations)
+
+        # mugraph: x=f32[2, 8, 32]
+        def forward(self, x):
+            for at in range(len(self.convs)):
+                y = torch.tanh(self.convs[at](x))
+                x = x + self.norms[at](y.transpose(1, 2)).transpose(1, 2)
+            return x
+    """
+
+
+@pytest.mark.parametrize(("dilations", "times"), [((1, 2, 4), [1, 1, 1]), ((1, 3, 1, 3, 1), [3, 2]), ((2, 2), [2])])
+def test_layers_of_several_dilations_that_a_loop_counts(regions: Regions, dilations, times) -> None:
+    found = regions(DILATED.replace("DILATIONS", str(dilations)))
+    assert [region.times for region in found] == times
+    assert len({region.range for region in found}) == 1

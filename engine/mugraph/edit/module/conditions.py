@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+
+from mugraph.ir.spelled import spelled
 from mugraph.trace.pytorch.tf32 import OPERATIONS
 
 CONDITIONS = '''\
@@ -52,4 +55,9 @@ def _equals(value: object, constant: object) -> bool:
 def _is_the(thing: object, name: str) -> bool:
     """Whether something is what a library has under a name."""
     return thing is _named(name)
-'''.replace("__OPERATIONS__", repr(OPERATIONS))
+
+
+__SPELLED__
+'''.replace("__OPERATIONS__", repr(OPERATIONS)).replace(
+    "__SPELLED__", inspect.getsource(spelled).replace("spelled(", "_spelled(")
+)

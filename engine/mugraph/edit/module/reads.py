@@ -23,6 +23,7 @@ from mugraph.plans.tf32 import ASKS
 
 MODULES_OWN = frozenset(
     {"_is", "_is_object", "_unchanged", "_runs", "_is_the", "_here", "_on_default_device", "_default_type", ASKS, "int"}
+    | {"_spelled"}
     | {NUMBER, "_math"}
 )
 """Names in guards that the kernel module defines itself, or means as Python does; other global names are those of the

@@ -40,6 +40,10 @@ It says whether a kernel may run here, and compares kernels with PyTorch. Where 
 """
 # fmt: off
 # isort: skip_file
+
+if "_SOURCE" not in globals():  # imported by itself, as by code that imports all files of a folder: it has no kernels
+    _SOURCE, _CAPABILITY, _BUILTINS, _OWN = "", (0, 0), frozenset(), []
+    _RAN = _REGIONS = _CALLED_FUNCTIONS = _OUTSIDE_NAMES = _PATHS = _TF32 = {}
 '''
 
 

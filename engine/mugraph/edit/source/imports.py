@@ -27,7 +27,7 @@ def import_statement(tree: ast.Module, path: Path, module_name: str, alias: str)
     is_package = (path.parent / "__init__.py").exists()
     if not is_package and not _is_imported_from_above(path):
         return absolute
-    if not is_package or _is_script(tree):
+    if not is_package or _is_script(tree) or _is_on_the_path(path):
         return f"try:\n    {relative}except ImportError:  # run as a script\n    {absolute}"
     return relative
 
@@ -39,6 +39,19 @@ def _is_imported_from_above(path: Path) -> bool:
         rf"^\s*(?:(?:from|import)\s+{folder}\.{name}\b|from\s+{folder}\s+import\b.*\b{name}\b)", re.MULTILINE
     )
     return any(says.search(one.read_text(errors="replace")) for one in path.parent.parent.glob("*.py") if one.is_file())
+
+
+def _is_on_the_path(path: Path) -> bool:
+    """Whether files of the folder import each other without its name (`from update import Block`), although it is a
+    package: programs put the folder on the path."""
+    files = [one for one in path.parent.glob("*.py") if one.stem != "__init__" and one.is_file()]
+    names = "|".join(re.escape(one.stem) for one in files)
+    bare = re.compile(rf"^\s*(?:from|import)\s+({names})\b(?!\.)", re.MULTILINE)
+    for one in files:
+        imported = set(bare.findall(one.read_text(errors="replace")))
+        if path.stem in imported or (one == path and imported):
+            return True
+    return False
 
 
 def _package_of_neighbours(imports: Sequence[ast.Import | ast.ImportFrom], folder: Path) -> str | None:

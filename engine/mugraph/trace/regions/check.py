@@ -12,6 +12,7 @@ import torch
 
 from mugraph.ir.numbers import NUMBER
 from mugraph.ir.region import Region
+from mugraph.ir.spelled import spelled
 from mugraph.trace.regions.replay import replay
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def faults(found: Assembled) -> Iterator[str]:
     place = f"{region.function}, line {region.range.start.line + 1}"
     old = {new: number for number, new in found.numbers.items()}
     scope = {**found.unit.activation.globals, **names, **dict.fromkeys(_OF_CODE, _taken)}
-    scope |= {"_here": found.unit.activation.globals, "_math": math, NUMBER: _number}
+    scope |= {"_here": found.unit.activation.globals, "_math": math, NUMBER: _number, "_spelled": spelled}
     for named in region.live_ins:
         if not _is_one(_evaluate(named.expression, scope), values.tensor(old[named.value])):
             yield f"{place}: {named.expression} is not the tensor that the region reads"

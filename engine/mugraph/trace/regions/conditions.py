@@ -10,7 +10,9 @@ from typing import cast
 
 import torch
 
+from mugraph.ir.spelled import spelled
 from mugraph.trace.regions.user_code import library_name
+from mugraph.trace.run.varying import varying_in
 
 Conditions = dict[str, list[str]]
 """Expression -> the source texts of the constants it may equal; an empty list: the expression must be true."""
@@ -38,6 +40,11 @@ def constant(value: object) -> str | None:
     return None
 
 
+def without_literal(value: object) -> str | None:
+    """The text that such a value is compared by. Numbers that may vary are none: they are the kernel's arguments."""
+    return None if next(varying_in(value), None) is not None else spelled(value)
+
+
 def about(expression: str, value: object, conditions: Conditions, here: str, consumed: bool = False) -> None:
     """Adds what must stay true of one object that was read.
 
@@ -60,6 +67,8 @@ def about(expression: str, value: object, conditions: Conditions, here: str, con
         if not consumed:
             conditions.setdefault(f"tuple({expression}.shape)", [repr(tuple(value.shape))])
             conditions.setdefault(f"str({expression}.dtype)", [repr(str(value.dtype))])
+    elif (said := without_literal(value)) is not None:
+        conditions.setdefault(f"_spelled({expression})", [repr(said)])
     elif isinstance(value, list | tuple | dict | torch.nn.ModuleList | torch.nn.ModuleDict):
         conditions.setdefault(f"len({expression})", [str(len(cast(Sequence[object], value)))])
     elif isinstance(value, functools.partial):

@@ -16,7 +16,7 @@ from typing import cast
 
 import torch
 
-from mugraph.trace.regions.conditions import Conditions, about, constant
+from mugraph.trace.regions.conditions import Conditions, about, constant, without_literal
 from mugraph.trace.regions.paths import Paths
 from mugraph.trace.regions.user_code import is_own_of_torch
 from mugraph.trace.regions.written_out import WrittenOut
@@ -206,7 +206,9 @@ def _about_module(
         text = constant(value)
         if text is not None and name not in _IMPLIED and name not in _OF_EVERY_MODULE:
             conditions.setdefault(f"{expression}.{name}", [text])
-        elif isinstance(value, FunctionType | BuiltinFunctionType | partial):  # as a layer's activation
+        elif isinstance(value, FunctionType | BuiltinFunctionType | partial) or (
+            text is None and name not in _OF_EVERY_MODULE and without_literal(value) is not None
+        ):  # as a layer's activation, or an infinite limit
             about(f"{expression}.{name}", cast("object", value), conditions, here)
     if isinstance(module, _USES_TRAINING):
         conditions.setdefault(f"{expression}.training", [repr(module.training)])

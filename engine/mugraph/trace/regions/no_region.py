@@ -11,7 +11,7 @@ from mugraph.ops.algebra.registry import canonical, entry_for
 from mugraph.trace.pytorch.targets import matters
 from mugraph.trace.regions.replacement_unit import Refused
 from mugraph.trace.regions.scope import Scope
-from mugraph.trace.run.tape import Activation, Event, Happening, Record
+from mugraph.trace.run.tape import STATEMENT, Activation, Event, Happening, Record
 
 _MOST = 4
 """Calls, or lines, that are named."""
@@ -74,13 +74,25 @@ def lines_without(scope: Scope, regions: Sequence[Region], told: Collection[int]
         if not isinstance(first, Record) and sum(matters(record.target) for record in records) < _MUCH:
             continue
         if first is not None:
-            what = canonical(first.target) if isinstance(first, Record) else first.name
-            yield f"{name}, line {line}, has no region: {what}, which it calls, is no part of one ({first.problem})"
+            what = _part_of_none(scope, first)
+            yield f"{name}, line {line}, has no region: {what} is no part of one ({first.problem})"
         elif len(records) > most_calls:
             yield (
                 f"{name}, line {line}, has no region: a library's code makes {len(records)} calls of PyTorch's in it, "
                 f"and a region has {most_calls} at most"
             )
+
+
+def _part_of_none(scope: Scope, event: Record | Happening) -> str:
+    """A call by its name; a statement, which has none, by its line."""
+    if isinstance(event, Record):
+        return f"{canonical(event.target)}, which it calls,"
+    if event.name != STATEMENT:
+        return f"{event.name}, which it calls,"
+    inner = scope.tape.activations[event.site.activation]
+    line = getattr(scope.node(inner.steps[event.site.step].node), "lineno", 0)
+    place = "" if scope.is_in_file(inner) else f" of {Path(scope.file_of(inner).source.path).name}"
+    return f"line {line}{place}, which it runs,"
 
 
 _Step = tuple[str, int, int, int]

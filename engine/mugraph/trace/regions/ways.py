@@ -1,7 +1,8 @@
 """The ways in which one piece of code was executed: what is made of each, those that did the same as one.
 
-Blocks of several widths are ways, and so are a head's calls at several resolutions. Steps of a loop are none: not those
-that differ in a number that the loop counts, nor those of tensors that grow from step to step.
+Blocks of several widths are ways, and so are a head's calls at several resolutions, and layers with several dilations.
+Steps of a loop are none: not those that differ in a number that the loop counts, nor those of tensors that grow from
+step to step.
 """
 
 from __future__ import annotations
@@ -56,13 +57,15 @@ def searched(ways: Sequence[Assembled]) -> list[Assembled]:
 
 
 def _is_another_step(one: Assembled, other: Assembled) -> bool:
-    """Whether they differ in nothing but numbers, one of which is a variable's: that of a loop, or of its caller's."""
+    """Whether they differ in nothing but numbers of variables: that of a loop, or of its caller's. What layers have of
+    their own, as the dilation of a convolution, makes them two ways."""
     if [call.target for call in one.region.calls] != [call.target for call in other.region.calls]:
         return False
     if one.region.values != other.region.values:
         return False
-    names = [name for name in one.conditions.keys() & other.conditions.keys() if name.isidentifier()]
-    return any(one.conditions[name] != other.conditions[name] for name in names)
+    shared = one.conditions.keys() & other.conditions.keys()
+    differ = [name for name in shared if one.conditions[name] != other.conditions[name]]
+    return bool(differ) and all(name.isidentifier() for name in differ)
 
 
 def _merged(known: Assembled, other: Assembled) -> Assembled:

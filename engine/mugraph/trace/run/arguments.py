@@ -50,7 +50,19 @@ def as_argument(value: object, numbers: Mapping[int, int], in_index: bool = Fals
         return slice(start, stop, step)
     if isinstance(value, int | float):  # subclasses: enumerations, numpy's float64
         return int(value) if isinstance(value, int) else float(value)
+    if type(value).__module__ == "numpy" and type(number := _of_numpy(value)) in (bool, int, float):
+        return cast("bool | int | float", number)
     raise NotAnArgument(f"an argument of type {type(value).__qualname__}")
+
+
+def _of_numpy(value: object) -> object:
+    """What one of NumPy's numbers is to PyTorch."""
+    item = getattr(value, "item", None)
+    return (
+        item()
+        if callable(item) and getattr(value, "shape", None) == () and not hasattr(value, "__array_finalize__")
+        else None
+    )
 
 
 def as_arguments(

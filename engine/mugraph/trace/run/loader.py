@@ -11,6 +11,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from mugraph.trace.pytorch.callables import HOOKS
+from mugraph.trace.pytorch.kernel_modules import KernelModules, is_kernel_module
 from mugraph.trace.run.instrument import rewrite_module
 from mugraph.trace.run.recorder import Problem, Recorder
 from mugraph.trace.run.tape import File
@@ -117,6 +118,9 @@ class WorkspaceFinder(importlib.abc.MetaPathFinder):
             return None
         if spec.origin is None or not self.workspace.owns(Path(spec.origin)):
             return None
+        if is_kernel_module(Path(spec.origin)):
+            spec.loader = KernelModules()
+            return spec
         spec.loader = _Loader(fullname, spec.origin, self.workspace)
         spec.cached = None
         return spec

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import CellType, FunctionType, MethodType, SimpleNamespace
 from typing import Any, cast
 
+import numpy
 import torch
 
 from mugraph.trace import picture as p
@@ -103,6 +104,8 @@ class Rebuilder:
         match node:
             case p.Tensor():
                 return self._tensor(node)
+            case p.Array():
+                return _array(node, [self.value(one) for one in node.items])
             case p.Object():
                 return self._object(node, known)
             case p.Items():
@@ -234,3 +237,8 @@ def _named(value: p.Named) -> object:
         return torch.device(value.text)
     found = getattr(torch, value.text, None)
     return found if found is not None else NotThere(f"torch.{value.text}")
+
+
+def _array(node: p.Array, items: list[Any]) -> object:
+    made = numpy.array(items, dtype=node.dtype).reshape(node.shape)
+    return made[()] if node.alone else made

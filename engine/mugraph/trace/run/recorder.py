@@ -13,11 +13,12 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from mugraph.trace.pytorch.callables import Judge
+from mugraph.trace.pytorch.kernel_modules import takes_no_call
 from mugraph.trace.run.autocast import noticed
 from mugraph.trace.run.devices import problem_with
 from mugraph.trace.run.frames import frame_of_caller, keywords_of
 from mugraph.trace.run.other_memory import told_of_memory
-from mugraph.trace.run.tape import Happening, Loaded, Made, ModuleCalled, Record, Step, Tape, Was
+from mugraph.trace.run.tape import STATEMENT, Happening, Loaded, Made, ModuleCalled, Record, Step, Tape, Was
 from mugraph.trace.run.tape_writer import TapeWriter
 from mugraph.trace.run.torch_calls import TorchCalls
 from mugraph.trace.run.values import Values
@@ -133,7 +134,7 @@ class Recorder:
             activation.steps.append(Step(node, len(self._writer.tape.events), names, self.begun))
             problem = self.statements.get(node)
             if problem is not None:
-                found = Happening(self._writer.site(), "statement", problem.text, to_replace=problem.to_replace)
+                found = Happening(self._writer.site(), STATEMENT, problem.text, to_replace=problem.to_replace)
                 self._writer.add(found)
 
     def ended(self, node: int) -> None:
@@ -169,6 +170,8 @@ class Recorder:
         if self.answers_for_run and function is isinstance and len(args) == 2 and args[1] is FakeTensor:
             self.was_asked = True
             return False
+        if function is takes_no_call:
+            return self._evaluate(node, takes_no_call)
         if getattr(function, "__func__", None) is _MAPPING_GET:
             return self._evaluate(
                 node, lambda: self._item(node, cast("MethodType", function).__self__, *args, **kwargs)
@@ -280,7 +283,7 @@ class Recorder:
             plain = type(base) in (list, dict)
             problem = None if plain else "stores to an attribute or item"
             mutates = id(base) if plain else None
-            self._writer.add(Happening(self._writer.site(), "statement", problem, mutates, before=Was.of(base)))
+            self._writer.add(Happening(self._writer.site(), STATEMENT, problem, mutates, before=Was.of(base)))
         typed = cast("MutableMapping[object, object]", base)
         if not self._writer.watching:
             typed[index] = value

@@ -89,11 +89,14 @@ class Was:
         return None
 
 
+STATEMENT = "statement"
+
+
 @dataclass(frozen=True, slots=True)
 class Happening:
     """Something other than a PyTorch call that decides whether a region may hold this place.
 
-    kind: "call" (of anything), "statement"; problem: None if harmless; name: what, for counting
+    problem: None if harmless; name: what was called, or STATEMENT, which has no name
     mutates: the id of a list or dict written to, harmless if the same region made it
     before: what it was
     to_replace: the problem is only that the statement cannot be replaced; a function that has it may be called

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,25 +36,36 @@ def callers_of(path: Path) -> list[Path]:
     folder first, tests last. Files that say no shapes are passed through."""
     path = path.absolute()
     texts = _texts(path)
+    importers = _importers(
+        [other for other, text in texts.items() if other != path and _SAYS_SHAPES.search(text)], texts
+    )
     found: dict[Path, None] = {}
     level, seen = [path], {path}
     while level:
-        importers = sorted(
-            {other for one in level for other in _importers(one, texts) if other not in seen},
+        level = sorted(
+            {other for one in level for other in importers.get(one, ()) if other not in seen},
             key=lambda other: (other.name.startswith("test"), other.parent != path.parent, str(other)),
         )
-        seen.update(importers)
-        found |= dict.fromkeys(other for other in importers if _SAYS_SHAPES.search(texts[other]))
-        level = importers
+        seen.update(level)
+        found |= dict.fromkeys(other for other in level if _SAYS_SHAPES.search(texts[other]))
     return list(found)
 
 
-def _importers(path: Path, texts: Mapping[Path, str]) -> Iterator[Path]:
-    name = path.parent.name if path.stem == "__init__" else path.stem
-    word = re.compile(rf"\b{re.escape(name)}\b")
-    for other, text in texts.items():
-        if other != path and "import" in text and word.search(text) and path in imported_files(other, text):
-            yield other
+def _importers(first: Sequence[Path], texts: Mapping[Path, str]) -> Mapping[Path, Sequence[Path]]:
+    """File -> those that import it, among what these files lead to. Each is parsed once: a project may have thousands
+    of files, of which none says shapes."""
+    found: dict[Path, list[Path]] = {}
+    left, seen = list(first), set(first)
+    while left:
+        one = left.pop()
+        if "import" not in texts[one]:
+            continue
+        for other in imported_files(one, texts[one]):
+            found.setdefault(other, []).append(one)
+            if other in texts and other not in seen:
+                seen.add(other)
+                left.append(other)
+    return found
 
 
 def _texts(path: Path) -> Mapping[Path, str]:

@@ -21,7 +21,8 @@ from typing import Any, cast
 from .clock import Clock, Time
 from .instrument import Parameter, Signature
 from .passed import Passed
-from .pictures import held_by, picture
+from .pictures import picture
+from .plain import held_by
 from .structures import Structures, jit_traces
 from .words import Opaque, words
 

@@ -23,6 +23,7 @@ from typing import Any, cast
 from .around import around, global_data
 from .masks import triangle
 from .places import NoPlace, file_of, place
+from .plain import HEAP_TYPE, held_by, numbers_of, plain
 
 Node = dict[str, Any]
 
@@ -103,7 +104,7 @@ class _Keeper:
                 return place(value)
             except NoPlace:
                 pass
-        if kind.__flags__ & _HEAP_TYPE and not _plain(kind):
+        if kind.__flags__ & HEAP_TYPE and not plain(kind):
             for name, one in kind.__dict__.items():
                 if one is value:  # of an enumeration that is written in C
                     return self._member(kind, name, where)
@@ -156,16 +157,27 @@ class _Keeper:
             return {"is": "object", "of": place(kind), "state": state}
         if isinstance(value, PurePath):
             return {"is": "path", "text": str(value)}
-        if isinstance(value, int | float | str | bytes) or kind.__flags__ & _HEAP_TYPE == 0:
-            return self._lost(where, f"a {kind.__name__}")
+        if kind.__module__ == "numpy":
+            return self._of_numpy(value, where)
+        if isinstance(value, int | float | str | bytes) or kind.__flags__ & HEAP_TYPE == 0:
+            return self._lost(where, a(kind))
         return self._object(value, kind, where)
+
+    def _of_numpy(self, value: Any, where: str) -> Node:
+        """An array of few numbers that an object keeps, as the steps of a schedule, or one number."""
+        kind, numbers = cast("type[Any]", type(value)), numbers_of(value, MOST_ITEMS)
+        alone = not hasattr(value, "__array_finalize__")
+        if numbers is None or not (alone or where.startswith("self")):
+            return self._lost(where, a(kind) if alone else f"an array of {value.size:,}")
+        items = [self.value(one, where) for one in numbers]
+        return {"is": "array", "dtype": value.dtype.str, "shape": list(value.shape), "items": items, "alone": alone}
 
     def _object(self, value: Any, kind: type[Any], where: str) -> Node:
         of = self._class(kind, where)
         if of["is"] == "unkept":
             return of
-        if not _plain(kind):
-            return self._lost(where, f"a {kind.__name__}")
+        if not plain(kind):
+            return self._lost(where, a(kind))
         return {"is": "object", "of": of, **self._state(value, kind, where)}
 
     def _state(self, value: Any, kind: type[Any], where: str) -> Node:
@@ -290,7 +302,7 @@ class _Keeper:
         try:
             return place(kind)
         except NoPlace as error:
-            return self._lost(where, f"a {kind.__name__}, {error}")
+            return self._lost(where, f"{a(kind)}, {error}")
 
     def _placed(self, value: Any, where: str) -> Node:
         try:
@@ -308,23 +320,6 @@ class _Never:
     pass
 
 
-_HEAP_TYPE = 1 << 9
-"""Py_TPFLAGS_HEAPTYPE: of classes that a class statement made, not C."""
-
-
-def _plain(kind: type) -> bool:
-    """Whether an object is its attributes: no base of its class is written in C, `object` apart. Such classes may be
-    made at run time, as pybind11's are; then they have a `__new__` that is."""
-    made = (base for base in kind.__mro__ if base is not object)
-    return all(
-        base.__flags__ & _HEAP_TYPE and not isinstance(base.__dict__.get("__new__"), BuiltinFunctionType)
-        for base in made
-    )
-
-
-def held_by(value: object) -> dict[str, Any]:
-    """Its attributes, without asking it."""
-    try:
-        return cast("dict[str, Any]", object.__getattribute__(value, "__dict__"))
-    except AttributeError:
-        return {}
+def a(kind: type) -> str:
+    """ "an int64"."""
+    return f"{'an' if kind.__name__[:1] in tuple('aeiouAEIO') else 'a'} {kind.__name__}"

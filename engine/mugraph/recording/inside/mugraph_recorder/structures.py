@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, cast
 
-from .pictures import held_by
 from .places import is_own
+from .plain import held_by
 
 MOST_PARTS = 20_000
 MOST_TEXT = 100

@@ -19,10 +19,18 @@ class Compared:
     range: str | None = None
 
 
+class Words(str):
+    """Of a value that has no literal: these stand in a sentence as they are."""
+
+
 def compared(refusal: Refusal) -> Compared | None:
     """None where the check compares nothing, or holds where two things differ."""
     frame, node, truth = refusal.frame, refusal.node, refusal.truth
     match node:
+        case ast.Compare(ast.Call(ast.Name("_spelled"), [read]) as left, [ast.Eq()], [right]) if not truth:
+            return Compared(read, Words(frame.value(left)), None, frame.value(right))
+        case ast.Compare(ast.Call(ast.Name("_spelled"), [read]) as left, [ast.In()], [right]) if not truth:
+            return Compared(read, Words(frame.value(left)), None, " or ".join(frame.value(right)))
         case ast.Compare(left, [ast.Eq() | ast.Is()], [right]) if not truth:
             pass
         case ast.Compare(left, [ast.NotEq() | ast.IsNot()], [right]) if truth:
@@ -61,6 +69,8 @@ def short(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float | complex):
         return repr(value)
     kind = cast("type[object]", type(value))
+    if kind is Words:
+        return str(value)
     if kind in (tuple, list) and len(value) <= 8:
         items = [short(one) for one in cast("list[Any]", value)]
         if kind is list:
