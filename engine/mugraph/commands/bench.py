@@ -16,6 +16,7 @@ from mugraph.events import Done, FileResult, RegionResult, Traced
 from mugraph.executors.choose import choose
 from mugraph.executors.executor import CannotExecute
 from mugraph.ir.dtypes import itemsize
+from mugraph.ir.text import format_launch
 from mugraph.pipeline import Options, run
 from mugraph.reports.document import called_document, device_document, finite
 from mugraph.reports.progress import ProgressView
@@ -107,6 +108,7 @@ def workload(file: str, result: RegionResult, target: Target, spent_s: float) ->
         "search_s": search_s,
         "tune_s": max(0.0, spent_s - search_s) if measured else 0.0,
         "spent_s": dict(result.spent_s),
+        "kernels": [format_launch(kernel) for kernel in result.plan.mugraph.kernels] if result.plan is not None else [],
     }
 
 

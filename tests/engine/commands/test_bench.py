@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -42,12 +43,15 @@ def test_document_without_a_gpu(samples: Path, capfd: pytest.CaptureFixture[str]
     assert set(workload) == {
         "name", "status", "floor_us", "peers_us", "best_peer", "best_peer_us", "optimized_us", "speedup", "search_s",
         "tune_s", "spent_s", "estimates_us", "code_us", "code_speedup", "as_called",
+        "kernels",
     }  # fmt: skip
     assert workload["name"] == "adapter:adapted"
     assert "estimated only" in workload["status"]
     assert workload["peers_us"] == {}
     assert workload["best_peer_us"] == min(workload["estimates_us"].values())
     assert workload["as_called"] is None
+    assert workload["kernels"]
+    assert all(re.match(r"kernel \w+; grid .*launch warps=\d+ stages=\d+", one) for one in workload["kernels"])
     assert "estimated" in workload["best_peer"]
     # x, w, a, b and the output, once each, at an H100's 3.0 TB/s
     moved = 2 * (16 * 256 + 256 * 512 + 256 * 16 + 16 * 512 + 16 * 512)

@@ -31,11 +31,19 @@ An axis of a tensor program whose size is known at run time only is `b=1..64`.
 
 from mugraph.ir.text.lines import TextError
 from mugraph.ir.text.parser import parse_block, parse_mugraph, parse_program
-from mugraph.ir.text.printer import format_block, format_mugraph, format_op, format_program, format_tensor
+from mugraph.ir.text.printer import (
+    format_block,
+    format_launch,
+    format_mugraph,
+    format_op,
+    format_program,
+    format_tensor,
+)
 
 __all__ = [
     "TextError",
     "format_block",
+    "format_launch",
     "format_mugraph",
     "format_op",
     "format_program",

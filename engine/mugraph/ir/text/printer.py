@@ -28,6 +28,13 @@ def format_mugraph(mugraph: MuGraph) -> str:
     return "\n".join(_mugraph(mugraph)) + "\n"
 
 
+def format_launch(kernel: GraphKernel | LibraryKernel) -> str:
+    """One line: what runs, with its tiles."""
+    if isinstance(kernel, LibraryKernel):
+        return f"library {kernel.call}"
+    return "; ".join((f"kernel {kernel.name}", *_schedule(kernel.block, kernel.schedule)))
+
+
 def format_program(program: TensorProgram) -> str:
     """`parse_program` gives an equal one back."""
     return "\n".join(_program(program)) + "\n"
@@ -159,15 +166,19 @@ def _kernel(kernel: GraphKernel, mugraph: MuGraph) -> Iterator[str]:
     called = "" if block.name == kernel.name else f" block {block.name}"
     yield f"  kernel {kernel.name}({', '.join(tensor.name for tensor in block.tensors)}){called}"
     yield from _borders(block, mugraph)
-    if schedule.grid:
-        yield "    grid " + ", ".join(f"{axis}/{tile}" for axis, tile in schedule.grid)
-    if block.loops:
-        yield f"    loops {format_loops(block.loops, schedule.loops)}"
-    yield f"    launch warps={schedule.num_warps} stages={schedule.num_stages}{_special(schedule)}"
+    yield from (f"    {line}" for line in _schedule(block, schedule))
     yield from _operators(block, schedule, "    ")
     for thread in kernel.threads:
         ops = ", ".join(op.name for op in thread.ops)
         yield f"    thread {thread.name}({', '.join(thread.inputs)}) = {ops}"
+
+
+def _schedule(block: BlockGraph, schedule: Schedule) -> Iterator[str]:
+    if schedule.grid:
+        yield "grid " + ", ".join(f"{axis}/{tile}" for axis, tile in schedule.grid)
+    if block.loops:
+        yield f"loops {format_loops(block.loops, schedule.loops)}"
+    yield f"launch warps={schedule.num_warps} stages={schedule.num_stages}{_special(schedule)}"
 
 
 def _special(schedule: Schedule) -> str:
