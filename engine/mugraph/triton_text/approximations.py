@@ -11,14 +11,17 @@ from itertools import zip_longest
 from typing import cast
 
 from mugraph.ir.dtypes import READ
-from mugraph.ir.mantissa import OF_BYTES, of_bits
+from mugraph.ir.mantissa import OF_BYTES, SINGLES, of_bits
 from mugraph.ir.tf32 import ROUNDED
 from mugraph.kinds import Kind
 from mugraph.ops.functions.unary import UNARY
 
 TO_TF32 = "mugraph.to_tf32"
-NUMBERS_OF = {f"mugraph.numbers_of_{READ[dtype].torch}": READ[dtype].torch for dtype in OF_BYTES}
-"""Functions that make float16 numbers of bytes by their bits -> the type that these bytes have to have."""
+_OF = {("float16", dtype): text for dtype, text in OF_BYTES.items()} | {
+    ("float32", dtype): text for dtype, text in SINGLES.items()
+}
+NUMBERS_OF = {f"mugraph.{kind}_of_{READ[dtype].torch}": (kind, READ[dtype].torch) for kind, dtype in _OF}
+"""Functions that make numbers of bytes by their bits -> their type, and the one that these bytes have to have."""
 ON_BYTES = {f"mugraph.{kind.name}_of_uint8": kind for kind in Kind if kind.of_byte}
 """Functions that make them of what an operator gives on bytes -> that operator."""
 _ARGUMENT = "__argument_{}__"
@@ -51,7 +54,7 @@ def _templates() -> dict[str, ast.expr]:
     texts = {TO_TF32: ROUNDED.replace("{x}", first)}
     for name, kind in ON_BYTES.items():  # before bytes, which may be any expression
         texts[name] = of_bits(kind.of_byte.format(first, second))
-    texts |= dict(zip(NUMBERS_OF, (text.replace("{x}", first) for text in OF_BYTES.values()), strict=True))
+    texts |= dict(zip(NUMBERS_OF, (text.replace("{x}", first) for text in _OF.values()), strict=True))
     texts |= {"tl.tanh": UNARY["tanh"].triton.replace("{x}", _ARGUMENT.format(0))}
     for kind in Kind:
         if kind.opaque is not None and kind.triton.startswith(("tl.where(", "tl.cast(")):

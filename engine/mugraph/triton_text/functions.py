@@ -302,12 +302,12 @@ def _to_tf32(of: Arithmetic, x: Any) -> Floats:
     return of.to_tf32(of.floats(x))
 
 
-def _numbers_of(kind: str) -> Function:
-    """The numbers that bytes are, all of which float16 has. kind: the type that they have to have"""
+def _numbers_of(kind: str, read: str) -> Function:
+    """The numbers that bytes are, all of which float16 has. kind: their type. read: that of the bytes"""
 
     def function(of: Arithmetic, x: Any, **_: Any) -> Floats:
-        tile = _read_as(of, x, kind)
-        return Floats(tile.shape, "float16", tile.real)
+        tile = _read_as(of, x, read)
+        return Floats(tile.shape, kind, tile.real)
 
     return function
 
@@ -393,7 +393,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "tl.device_assert": _nothing,
     "tl.static_assert": static_assert,
     TO_TF32: _to_tf32,
-    **{name: _numbers_of(kind) for name, kind in NUMBERS_OF.items()},
+    **{name: _numbers_of(*kinds) for name, kinds in NUMBERS_OF.items()},
     **{name: _on_bytes(kind) for name, kind in ON_BYTES.items()},
     **{f"mugraph.{kind.name}": _opaque(kind) for kind in Kinds if kind.opaque is not None},
     **{f"tl.{name}": _named_function(name) for name in ("sigmoid", "tanh", "erf", "sin", "cos", "floor", "ceil")},

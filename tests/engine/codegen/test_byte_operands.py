@@ -1,4 +1,4 @@
-"""Products by bytes, and by bits of bytes: their float16 numbers are made by the bits of the mantissa."""
+"""Products by bytes, and by bits of bytes: their numbers are made by the bits of the mantissa."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import Schedule
 from mugraph.ir.dtypes import READ, DType
 from mugraph.ir.kernel import KernelSource
-from mugraph.ir.mantissa import OF_BYTES, of_bits
+from mugraph.ir.mantissa import OF_BYTES, SINGLES, of_bits
 from mugraph.ir.program import TensorProgram
 from mugraph.search.direct import as_block
 from mugraph.search.factored import blocks_of
@@ -68,7 +68,9 @@ def _cast(x: Any, kind: Any, bitcast: bool = False) -> Any:
     return x.view(kind) if bitcast else x.astype(kind)
 
 
-TL = SimpleNamespace(cast=_cast, uint8=np.uint8, uint16=np.uint16, float16=np.float16)
+TL = SimpleNamespace(
+    cast=_cast, uint8=np.uint8, uint16=np.uint16, int32=np.int32, float16=np.float16, float32=np.float32
+)
 
 
 @pytest.mark.parametrize("dtype", OF_BYTES)
@@ -77,6 +79,14 @@ def test_every_byte_is_the_number_that_it_is(dtype: DType) -> None:
     found = eval(OF_BYTES[dtype].format(x="x"), {"tl": TL, "x": x})
     assert found.dtype == np.float16
     assert np.array_equal(found, x.astype(np.float16))
+
+
+@pytest.mark.parametrize("dtype", SINGLES)
+def test_so_it_is_in_float32(dtype: DType) -> None:
+    x = np.arange(256, dtype=np.uint8).view(READ[dtype].torch)
+    found = eval(SINGLES[dtype].format(x="x"), {"tl": TL, "x": x})
+    assert found.dtype == np.float32
+    assert np.array_equal(found, x.astype(np.float32))
 
 
 @pytest.mark.parametrize("mask", [1, 15, 0x70, 255])
@@ -123,3 +133,38 @@ def test_other_numbers_are_rejected(name: str, old: str, new: str) -> None:
 def test_bytes_of_another_type_are_rejected() -> None:
     """As unsigned, an int8 is another number."""
     assert not passes(lowered("int8"), "tl.cast(w, tl.uint8, bitcast=True) ^ 0x80", "w")
+
+
+@cache
+def of_a_row(dtype: torch.dtype = torch.float16) -> tuple[TensorProgram, KernelSource]:
+    inputs = {"x": meta(1, DEPTH, dtype=dtype), "w": meta(COLUMNS, DEPTH, dtype=torch.int8)}
+    (unit,) = units(cut(by_bytes, **inputs, scale=meta(COLUMNS, dtype=dtype)))
+    program = unit.program
+    block = as_block(program)
+    grid = tuple((axis, 4) for axis in block.outputs[0].axes if program.sizes[axis] > 1)
+    schedule = Schedule(grid, dict.fromkeys(block.loop_axes, 32))
+    return program, lower_kernels([(block, schedule)], outputs=["out"], program=program)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_row_is_multiplied_with_what_is_not_converted(dtype: torch.dtype, tester: FloatTester) -> None:
+    program, source = of_a_row(dtype)
+    assert source.jit.count("0x4B400000") == 1
+    assert passes((program, source))
+    tested = tester.test_kernel(source, program, seed=1)
+    assert tested.passed, tested.reason
+    assert "cvt.rn.f32.s" not in compile_for(source, 90).ptx
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("12582912.0", "12582911.0"),
+        ("0x4B400000", "0x4B400001"),
+        ("0x4B400000", "0x4B000000"),
+        ("tl.cast(w, tl.int32)", "w"),
+        (" - 12582912.0", ""),
+    ],
+)
+def test_other_numbers_of_a_row_are_rejected(old: str, new: str) -> None:
+    assert not passes(of_a_row(), old, new)

@@ -46,7 +46,7 @@ def finish_loads(out: Values, root: Region) -> None:
         value.expr = Expr((_load_text(out, value, node, again=left[node.tensor] > 0),))
         for dtype, kind in COMPUTED.items():
             converted = value.variants.get(dtype)
-            if converted is not None and value.uses == 1:
+            if converted is not None and value.uses == 1 and out.by_bits(value, dtype) is None:
                 converted.expr = Expr((f"{value.expr.parts[0]}.to({kind.triton})",))
                 converted.name, converted.named = value.name, True
                 value.uses, value.named = 0, False

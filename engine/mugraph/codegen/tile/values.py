@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from math import prod
 
 from mugraph.codegen.tile.analyses import Analyses
@@ -18,6 +19,7 @@ from mugraph.codegen.tile.text import Assign, Expr, Prec, Ref, Region, Value, nu
 from mugraph.ir.block import TF32, BlockGraph, Precision
 from mugraph.ir.dtypes import ELEMENTS
 from mugraph.ir.kernel import Rejected
+from mugraph.ir.mantissa import SINGLES
 from mugraph.ir.tf32 import ROUNDED
 
 
@@ -83,11 +85,23 @@ class Values(ABC):
         if value.dtype in (dtype, ""):
             return value
         if dtype not in value.variants:
-            expr = uses(Expr((Ref(value, Prec.ATOM), f".to({ELEMENTS[dtype].triton})")), value.region)
+            text = self.by_bits(value, dtype) or f"{{x}}.to({ELEMENTS[dtype].triton})"
+            before, after = text.split("{x}")
+            expr = uses(Expr((before, Ref(value, Prec.ATOM), after)), value.region)
             converted = Value(self.fresh(f"{value.name}_{dtype}"), value.dims, dtype, value.pads, value.region, expr)
             value.region.items.append(Assign(converted))
             value.variants[dtype] = converted
         return value.variants[dtype]
+
+    def by_bits(self, value: Value, dtype: str) -> str | None:
+        """The text that makes numbers of this type of its bits, where that is faster than to convert them."""
+        return SINGLES.get(value.dtype) if dtype == "f32" and self._only_sums else None
+
+    @cached_property
+    def _only_sums(self) -> bool:
+        """Does it reduce, without products on tensor cores? Then each number is converted for itself."""
+        kinds = [node.kind for node in self.nodes.values()]
+        return any(kind.reduces for kind in kinds) and not any(kind.contracts for kind in kinds)
 
     def tf32(self, value: Value) -> Value:
         """`value`, of float32, rounded to the nearest number of tf32, once, in its own region."""
