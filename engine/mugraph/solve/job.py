@@ -29,7 +29,7 @@ from mugraph.solve.concluding import not_paying, of_plan, without_kernels, witho
 from mugraph.solve.cuts import Cut, Cuts
 from mugraph.solve.digits import as_on_the_device
 from mugraph.solve.divisions import Division, fastest, to_leave
-from mugraph.solve.layouts import faster, is_refused, is_settled, takes_tf32
+from mugraph.solve.in_layouts import InLayouts
 from mugraph.solve.overlapping import overlapping
 from mugraph.solve.planning import planned
 from mugraph.solve.programs import ProgramText
@@ -168,7 +168,6 @@ class RegionJob:
         if region.status is not None:
             return RegionResult(region, region.status, region.reason)
         self.tools.lap()
-        self._divisions = []
         try:
             with self.tools.on("other"):
                 found = yield from self._searched()
@@ -181,36 +180,13 @@ class RegionJob:
             return RegionResult(region, "failed", f"an internal error ({type(error).__name__}); details are in {where}")
 
     def _searched(self) -> Generator[Event, None, RegionResult]:
-        """With a GPU, also with its images in other orders in memory, where that may be faster; the fastest of all.
-        What is refused for its digits is tried once more, in the code's own order and with kernels that keep them."""
         self._ask_how_it_rounds()
-        expected = self.cuts.layouts()
-        self.cuts.turned, *others = expected
-        best, of_best = (yield from self._searched_so()), self.cuts.turned
-        seen = [self.cuts.calls()]
-        for layout in others if self.tools.measurer is not None else ():
-            if self.tools.file_time.is_over or self.cancelled():
-                break
-            if is_settled(best, layout, expected[layout], expected[of_best]):
-                continue
-            self.cuts.turned, self._divisions = layout, []
-            calls = self.cuts.calls()
-            if calls in seen:
-                continue
-            seen.append(calls)
-            found = yield from self._searched_so()
-            if faster(best, found) is found:
-                best, of_best = found, layout
-        if self.tools.measurer is None or self.tools.file_time.is_over or self.cancelled() or not is_refused(best):
-            return best
-        self.cuts.turned, self._divisions = frozenset(), []
-        if self.cuts.calls() in seen and not any(map(takes_tf32, self.cuts.of()[1])):
-            return best
-        self.cuts.exact = True
-        return faster(best, (yield from self._searched_so()))
+        layouts = InLayouts(self.cuts, self.tools, self.cancelled, self._searched_so)
+        return (yield from layouts.fastest())
 
-    def _searched_so(self) -> Generator[Event, None, RegionResult]:
-        parts, results, report = yield from self._cut_and_solved()
+    def _searched_so(self, *, at_first: bool = False) -> Generator[Event, None, RegionResult]:
+        """at_first: no further than the first cut"""
+        parts, results, report = yield from self._cut_and_solved(at_first=at_first)
         region = self.region
         if not results:
             return without_units(region, self.lost, self.tools.target, report)
@@ -234,11 +210,14 @@ class RegionJob:
         timing = timer.alone(results) or timer.estimated(plan, results, use_all=True)
         return not_paying(plan, timing, sources, results, report)
 
-    def _cut_and_solved(self) -> Generator[Event, None, tuple[list[Part], list[UnitResult], SearchReport]]:
+    def _cut_and_solved(
+        self, *, at_first: bool
+    ) -> Generator[Event, None, tuple[list[Part], list[UnitResult], SearchReport]]:
         """The region's parts, the result of each search unit, and what all the searching took. Where no kernel is
         found for a unit with several products, the region is cut again without it."""
         refused: list[frozenset[int]] = []
         reports: list[SearchReport] = []
+        self._divisions = []
         early, self._cut = self._cut, None
         whole = early or self.cuts.of()
         first = self.cuts.first(whole)
@@ -247,6 +226,8 @@ class RegionJob:
             self._begin(first[1])
         if first[1] != whole[1]:
             yield from self._divided(first, reports)
+            if at_first:
+                return (yield from self._chosen(reports))
             self._begin(whole[1])
         while True:
             results = yield from self._divided(whole, reports)
@@ -257,11 +238,17 @@ class RegionJob:
             settled = not failed or self.tools.file_time.is_over
             if settled or self.cancelled() or len(refused) >= CUTS:
                 yield from self._mixed(whole, refused, reports)
-                best = yield from self._fastest()
-                self.region = best.region
-                return best.parts, best.results, sum(reports[1:], reports[0]) if reports else SearchReport()
+                return (yield from self._chosen(reports))
             whole = self.cuts.of(refused)
             self._begin(whole[1])
+
+    def _chosen(
+        self, reports: Sequence[SearchReport]
+    ) -> Generator[Event, None, tuple[list[Part], list[UnitResult], SearchReport]]:
+        """Of the ways to divide the region that were solved."""
+        best = yield from self._fastest()
+        self.region = best.region
+        return best.parts, best.results, sum(reports[1:], reports[0]) if reports else SearchReport()
 
     def _mixed(
         self, whole: Cut, refused: Sequence[frozenset[int]], reports: list[SearchReport]

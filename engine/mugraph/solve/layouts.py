@@ -6,7 +6,7 @@ something is, the next one is measured as well, but not where it is expected to 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf
 
@@ -69,6 +69,11 @@ def expected_us(region: Region, parts: Sequence[Part], target: Target) -> float:
     return inf if plain else total
 
 
+def are_unknown(choices: Iterable[Layout]) -> bool:
+    """Whether nothing is known of which one is faster: of three dimensions only some were measured, either way."""
+    return any(layout != WHOLE and 3 in layout for layout in choices)
+
+
 def is_settled(best: RegionResult, layout: Layout, expected: float, of_best: float) -> bool:
     """Whether this choice need not be measured after one that is offered: it is hopeless, or turns nothing. (The
     library may have no kernel for the tensor cores in one of the orders; then the results differ, and it is not
@@ -108,10 +113,13 @@ def as_computed(part: Part) -> Part:
 
 def faster(one: RegionResult, other: RegionResult) -> RegionResult:
     """Of two measured results. The first where neither is offered, or both take as long."""
-    return max((one, other), key=_gain)
+    return max((one, other), key=gain_of)
 
 
-def _gain(result: RegionResult) -> tuple[bool, float]:
+def gain_of(result: RegionResult | None) -> tuple[bool, float]:
+    """To be compared with others'. Least where there is no result."""
+    if result is None:
+        return False, 0.0
     return result.status == "improved", result.timing.speedup or 0.0
 
 

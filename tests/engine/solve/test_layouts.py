@@ -92,6 +92,20 @@ def test_the_faster_of_both_is_kept(trace: Trace, last_us: float, usual_us: floa
     assert len(result.sources) == sum(isinstance(step, KernelStep) for step in result.plan.steps)
 
 
+@pytest.mark.parametrize(("last_us", "usual_us"), [(4.0, 6.0), (6.0, 4.0)])
+def test_what_is_searched_first_is_what_is_faster_with_pytorchs_convolution(
+    trace: Trace, last_us: float, usual_us: float
+) -> None:
+    """Of three dimensions, of which nothing is known before: each choice is measured, and then the faster one searched
+    through."""
+    machine = Layouts(last_us=last_us, usual_us=usual_us)
+    solved(trace, "volume", machine)
+    turned = [turns(one.source) for one in machine.compared if one.name == "mugraph"]
+    print(turned)
+    assert turned[:2] == [False, True]
+    assert turned[2] == (last_us < usual_us)
+
+
 @pytest.mark.parametrize("name", ["image", "picture"])
 def test_in_two_dimensions_channels_last_is_enough_where_it_is_offered(trace: Trace, name: str) -> None:
     machine = Layouts(last_us=6.0, usual_us=4.0)
