@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.search.topologies.limits import Limits
 
@@ -19,6 +18,7 @@ def uncut(program: TensorProgram, limits: Limits) -> frozenset[str]:
 def _has_products(program: TensorProgram) -> bool:
     """Is something multiplied that is no constant?"""
     axes = {op.name: op.axes for op in program.ops}
-    return any(
-        op.kind.contracts or (op.kind is Kind.MUL and all(axes[name] for name in op.inputs)) for op in program.ops
+    multiplies = (op for op in program.ops if len(op.kind.scaled_by) > 1)
+    return any(op.kind.contracts for op in program.ops) or any(
+        all(axes[name] for name in op.inputs) for op in multiplies
     )

@@ -23,7 +23,7 @@ from mugraph.ir.ops import Kind, Op
 from mugraph.ir.program import TensorProgram
 from mugraph.search.schedules.costs import Costs, fitted_costs
 from mugraph.search.schedules.in_parts import shared_bytes
-from mugraph.search.schedules.pooling import is_pooling, read_us, whole_taps_us
+from mugraph.search.schedules.pooling import WHOLE, has_whole_taps, is_pooling, read_us, whole_taps_us
 from mugraph.search.schedules.rows import is_of_rows, reading_and_computing, slower
 from mugraph.search.schedules.tiles import Shape, Tiles
 from mugraph.search.schedules.work import Work, work
@@ -146,8 +146,10 @@ def estimate_us(
     long, short = max(computing, loading), min(computing, loading)
     serial = costs.overlap if shape.dot_axes else costs.serial  # only what products take is loaded ahead
     alone = serial + (1 - serial) / (found.steps * waves * together)
-    taps = start + whole_taps_us(shape, schedule, blocks, target)
-    return max(taps, start + max(0.0, long + alone * short - costs.floor_us))
+    us = start + max(0.0, long + alone * short - costs.floor_us)
+    if has_whole_taps(shape, schedule):
+        return max(us * WHOLE, start + whole_taps_us(shape, schedule, blocks, target))
+    return us
 
 
 def least_us(moved: int, target: Target) -> float:

@@ -15,6 +15,8 @@ from mugraph.ir.block import Schedule
 from mugraph.search.schedules.tiles import Shape
 from mugraph.targets import Target
 
+WHOLE = 4.0
+"""How many times longer than otherwise estimated a kernel takes whose tiles have all taps of a window, at least."""
 _TAP = 1.8e-4
 """Microseconds that a processor takes for a place of a tile that has several taps of a window: its address, its mask,
 and its part of sums that lanes and warps exchange. Measured on an H200 (float32): 8 taps of 805 million places take
