@@ -219,8 +219,8 @@ def finished(
 def _best_by_size(
     unit: SearchUnit, found: Searched, table: SizeTable, tools: Tools, bounds: Bounds, ending: Ending
 ) -> Generator[Event, None, tuple[Outcome, Right | None]]:
-    """The best by estimate that is right, where nothing is measured; and the same with others where a size is small. The
-    text of both is one, so that it is checked once."""
+    """The best by estimate that is right, where nothing is measured; and the same with others where a size is small.
+    Their text is one, so that it is checked once."""
     rejected, begin = Counter[str](), 0
     later = bool(unit.program.least)
     while True:

@@ -1,4 +1,4 @@
-"""Losses along an axis whose size varies: the mean divides by as many elements as there are, which the kernel counts."""
+"""Losses along an axis whose size varies: the mean divides by as many elements as there are, as the kernel counts."""
 
 from __future__ import annotations
 
