@@ -27,10 +27,21 @@ def by_size(source: KernelSource, smaller: Sequence[UpTo]) -> KernelSource:
     if len(set(names)) < len(names):
         raise Rejected("kernels for several sizes have one name.")
     _check_parts(every)
+    source = _launched_above(source, smaller[-1])
     jit = "\n\n\n".join(one.jit for one in every if one.jit)
     launcher = launcher_text(source.name, source.kernels, {tensor.name for tensor in source.outputs}, smaller)
     takes_tf32 = any(one.takes_tf32 for one in every)
     return replace(source, jit=jit, launcher=launcher, smaller=tuple(smaller), takes_tf32=takes_tf32)
+
+
+def _launched_above(source: KernelSource, last: UpTo) -> KernelSource:
+    """The source without schedules that no size takes any more."""
+
+    def left(one: KernelSource) -> KernelSource:
+        own = tuple(row for row in one.launches if row.largest > last.largest) if one.by == last.axis else one.launches
+        return replace(one, launches=own)
+
+    return replace(left(source), parts=tuple(map(left, source.parts)))
 
 
 def _check_parts(every: Sequence[KernelSource]) -> None:

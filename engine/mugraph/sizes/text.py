@@ -56,9 +56,10 @@ def text_checked(program: TensorProgram, source: KernelSource, kernels: Kernels,
     return replace(proved(program, source), text=said) if program.least else Verdict(True, text=said)
 
 
-def others_checked(program: TensorProgram, source: KernelSource) -> Verdict:
+def others_checked(program: TensorProgram, source: KernelSource, *, whole: bool = False) -> Verdict:
     """The same of a text that launches other kernels up to some sizes, and was checked without them: it is run at sizes
-    of these and beside them, and proved for all sizes."""
+    of these and beside them, and proved for all sizes. whole: it was not checked without them, so that it is also run
+    at the sizes above those."""
     every = [sizes_at(program, step) for step in border_steps(program, source)]
     launched_from = 1
     for row in source.smaller:
@@ -66,6 +67,9 @@ def others_checked(program: TensorProgram, source: KernelSource) -> Verdict:
         inside = _checked_sizes(own, row.source) if own is not None else []
         every += [sizes for sizes in inside if sizes[row.axis] >= launched_from]
         launched_from = row.largest + 1
+    if whole:
+        axis = source.smaller[-1].axis
+        every += [sizes for sizes in _checked_sizes(program, source) if sizes[axis] >= launched_from]
     points = {tuple(sizes[axis] for axis in program.sizes): sizes for sizes in every}
     said = ""
     for sizes in points.values():
@@ -73,7 +77,8 @@ def others_checked(program: TensorProgram, source: KernelSource) -> Verdict:
         if not found.passed:
             return Verdict(False, f"{found.reason}, with {words_of(program, sizes)}")
         said = found.said
-    return replace(proved(program, source), text=f"{said}; so at {len(points)} sizes, up to where others are launched")
+    where = f"{len(points) - 1} smaller sizes" if whole else f"{len(points)} sizes, up to where others are launched"
+    return replace(proved(program, source), text=f"{said}; so at {where}")
 
 
 def _needed(program: TensorProgram) -> int:

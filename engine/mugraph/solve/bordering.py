@@ -54,14 +54,16 @@ def with_borders(
     *,
     exact: bool = False,
     ending: Ending = NO_END,
-) -> Generator[Event, None, tuple[Right, Mapping[str, int]]]:
+    text_left: bool = False,
+) -> Generator[Event, None, tuple[Right | None, Mapping[str, int]]]:
     """The kernels, with others up to some sizes; as they are where none are faster, or right. And why others are not.
 
     judged: candidates whose topologies passed, those that are good at small sizes first
+    text_left: the kernels' own text was not checked yet: it is, with that of others or alone. None where it is wrong
     """
     program, rejected = unit.program, Counter[str]()
     if not program.least or ending.left_s < NEEDED_S:
-        return right, rejected
+        return (_text_checked(right, program, rejected) if text_left else right), rejected
     yield telling.working(f"comparing kernels of {telling.place.name} by size", 0, 0)
     with tools.on("code generation"):
         options = Options(program, tools.target).of([candidate for candidate, _ in judged])
@@ -77,34 +79,49 @@ def with_borders(
         verdict = verdicts[one.option.chain.topology]
         made = yield from _tested(one, verdict, unit, table, telling, tools, rejected, exact=exact, ending=ending)
         rows += [made] if made is not None else []
-    source, text = _written_together(right, rows, unit, rejected)
+    source, text = _written_together(right, rows, unit, rejected, whole=text_left)
+    if source is None and text_left:
+        own = _text_checked(right, program, rejected)
+        if own is None:
+            return None, rejected
+        right = own
     if source is None:  # one of them alone may be what is wrong
         rows = [row for row in rows if _is_right_alone(row, program, rejected)] if len(rows) > 1 else []
         source, text = _written_together(right, rows, unit, rejected)
     if source is None:
         return right, rejected
     verdict = replace(
-        right.verdict,
-        text=text.text,
-        proved_sizes=text.proved_sizes,
-        proved_claims=text.proved_claims,
-        below=tuple(_with_text(row, text, program) for row in rows),
+        _with_text(right.verdict, text), below=tuple(_with_text_below(row, text, program) for row in rows)
     )
     if tools.compiled:
         tested = tested_at_sizes(tools.tester, source, program)
         if not tested.passed:
             rejected[f"its choice by size: {tested.reason or 'wrong on the device'}"] += 1
-            return right, rejected
+            return (_text_checked(right, program, rejected) if text_left else right), rejected
     return replace(right, source=source, verdict=verdict), rejected
 
 
 _Row = tuple[UpTo, Verdict]
 
 
+def _text_checked(right: Right, program: TensorProgram, rejected: Counter[str]) -> Right | None:
+    """With the check of its own text; None where that is wrong."""
+    text = text_checked(program, right.source, kernels_of(right.candidate))
+    if not text.passed:
+        rejected[f"its text: {text.reason}"] += 1
+        return None
+    return replace(right, verdict=_with_text(right.verdict, text))
+
+
+def _with_text(verdict: Verdict, text: Verdict) -> Verdict:
+    return replace(verdict, text=text.text, proved_sizes=text.proved_sizes, proved_claims=text.proved_claims)
+
+
 def _written_together(
-    right: Right, rows: Sequence[_Row], unit: SearchUnit, rejected: Counter[str]
+    right: Right, rows: Sequence[_Row], unit: SearchUnit, rejected: Counter[str], *, whole: bool = False
 ) -> tuple[KernelSource | None, Verdict]:
-    """The kernels with others, and the check of that text; None where there is no such text, or it is wrong."""
+    """The kernels with others, and the check of that text; None where there is no such text, or it is wrong. whole: the
+    kernels' own text was not checked yet"""
     try:
         source = by_size(right.source, [row for row, _ in rows])
     except Rejected as error:
@@ -112,7 +129,7 @@ def _written_together(
         return None, Verdict(False)
     if not rows:
         return None, Verdict(False)
-    text = others_checked(unit.program, source)
+    text = others_checked(unit.program, source, whole=whole)
     if not text.passed:
         rejected[f"its choice by size: {text.reason}"] += 1
         return None, text
@@ -128,13 +145,13 @@ def _is_right_alone(row: _Row, program: TensorProgram, rejected: Counter[str]) -
     return text.passed
 
 
-def _with_text(row: _Row, text: Verdict, program: TensorProgram) -> Verdict:
+def _with_text_below(row: _Row, text: Verdict, program: TensorProgram) -> Verdict:
     """What is proved of the whole text is so for the sizes of others in it."""
     one, verdict = row
     own = program_up_to_size(program, one.axis, one.largest)
     sizes = own.sizes if own is not None else program.sizes
     ends = {axis: (least, sizes[axis]) for axis, least in program.least.items()}
-    return replace(verdict, text=text.text, proved_sizes=ends, proved_claims=text.proved_claims)
+    return replace(_with_text(verdict, text), proved_sizes=ends)
 
 
 def _estimated(right: Right, unit: SearchUnit, tools: Tools) -> dict[int, float]:

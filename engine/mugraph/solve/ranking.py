@@ -47,6 +47,11 @@ class Ranked:
     reason: str | None = None
     at_smaller: tuple[Judged, ...] = ()
 
+    @property
+    def judged(self) -> tuple[Judged, ...]:
+        """All, those that are good at small sizes first."""
+        return (*self.at_smaller, *self.candidates)
+
 
 def ranked_candidates(
     program: TensorProgram,

@@ -32,12 +32,14 @@ class Right:
 class Outcome:
     """Of the tests of some kernels. right: the best that passed all; rejected: reason -> how many others did not.
     slower: where PyTorch's calls were measured to be so much faster than all kernels that none of these was tested
-    untested: the number of the best of those that there was no time for, where none is right"""
+    untested: the number of the best of those that there was no time for, where none is right
+    number: of that which is right, among those that were tested one after the other"""
 
     right: Right | None
     rejected: Mapping[str, int]
     slower: Slower | None = None
     untested: int | None = None
+    number: int = 0
 
 
 @dataclass(frozen=True)

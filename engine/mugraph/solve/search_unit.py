@@ -34,7 +34,7 @@ from mugraph.solve.near_memory import is_near_memory
 from mugraph.solve.paying import pays_at
 from mugraph.solve.pytorch import compared, library_us
 from mugraph.solve.ranking import Ranked, ranked_candidates
-from mugraph.solve.right import Right, proved, solution_of
+from mugraph.solve.right import Outcome, Right, proved, solution_of
 from mugraph.solve.telling import Place, Telling
 from mugraph.solve.testing import FLOAT_TRIED, best_that_is_right, output_names
 from mugraph.solve.tools import Tools
@@ -171,11 +171,10 @@ def finished(
     if lowering.passed is False:
         return replace(found.result(unit, None, lowering.words, kernels.rejected), lowering=lowering)
     table = SizeTable(program, tools.target, output_names(program))
+    chosen: Right | None = None
     if measurer is None:
         with tools.on("verification"), tools.file_time.counting():
-            outcome = yield from best_that_is_right(
-                kernels, unit, telling, tools, table=table, exact=bounds.exact, ending=ending
-            )
+            outcome, chosen = yield from _best_by_size(unit, found, table, tools, bounds, ending)
     else:
         first = ahead(unit, found, tools, bounds, ending.left_s)
         yield from waited(tools, place.region, cancelled, ending)
@@ -201,12 +200,13 @@ def finished(
         yield telling.working(f"{place.name}: {failed}: {'; '.join(why for why, _ in rejected.most_common(3))}", 0, 0)
         return found.result(unit, None, reason, rejected, cut_short=ending.is_over)
     telling.chosen(outcome.right.candidate)
-    judged = [*found.ranked.at_smaller, *found.ranked.candidates]
-    with tools.on("verification"), tools.file_time.counting():
-        chosen, others = yield from with_borders(
-            outcome.right, judged, unit, table, telling, tools, exact=bounds.exact, ending=ending
-        )
-    rejected += Counter(others)
+    if chosen is None:
+        with tools.on("verification"), tools.file_time.counting():
+            chosen, others = yield from with_borders(
+                outcome.right, found.ranked.judged, unit, table, telling, tools, exact=bounds.exact, ending=ending
+            )
+        rejected += Counter(others)
+        assert chosen is not None  # its text was checked when it was measured
     with tools.on("verification"):
         right = proved(chosen, program)
     solution = solution_of(right, library)
@@ -214,6 +214,31 @@ def finished(
         pays_smaller = any(pays_at(small, solution, tools.target, measurer, tools.compare_with) for small in smaller)
         solution = replace(solution, pays_smaller=pays_smaller)
     return with_lowering(found.result(unit, solution, None, rejected), lowering)
+
+
+def _best_by_size(
+    unit: SearchUnit, found: Searched, table: SizeTable, tools: Tools, bounds: Bounds, ending: Ending
+) -> Generator[Event, None, tuple[Outcome, Right | None]]:
+    """The best by estimate that is right, where nothing is measured; and the same with others where a size is small.
+    Their text is one, so that it is checked once."""
+    rejected, begin = Counter[str](), 0
+    later = bool(unit.program.least)
+    while True:
+        outcome = yield from best_that_is_right(
+            found.kernels, unit, found.telling, tools,
+            table=table, exact=bounds.exact, ending=ending, text_later=later, begin=begin,
+        )  # fmt: skip
+        rejected.update(outcome.rejected)
+        if outcome.right is None:
+            return replace(outcome, rejected=rejected), None
+        chosen, others = yield from with_borders(
+            outcome.right, found.ranked.judged, unit, table, found.telling, tools,
+            exact=bounds.exact, ending=ending, text_left=later,
+        )  # fmt: skip
+        rejected.update(others)
+        if chosen is not None:
+            return replace(outcome, rejected=rejected), chosen
+        begin = outcome.number + 1
 
 
 def ahead(

@@ -40,6 +40,7 @@ def best_that_is_right(
     exact: bool = False,
     ending: Ending = NO_END,
     text_later: bool = False,
+    begin: int = 0,
 ) -> Generator[Event, None, Outcome]:
     """A kernel is right if its tiles are right over finite fields, and its results in floating point. It runs compiled
     and at full size where its device is here, else in Triton's interpreter at reduced sizes: full ones take minutes.
@@ -48,11 +49,12 @@ def best_that_is_right(
     exact: only a kernel that is known to have the same bits as PyTorch
     ending: when it is over, no kernel is tested any more, and what is being tested is given up
     text_later: the text of what is right will be checked by whoever asks, as a part of another
+    begin: the number of the first kernel that is tested
     """
     program = unit.program
     where = "on the device" if tools.compiled else "in Triton's interpreter"
     rejected: Counter[str] = Counter()
-    for number, (variant, verdict) in enumerate(written.variants):
+    for number, (variant, verdict) in enumerate(written.variants[begin:], begin):
         if ending.is_over:
             return Outcome(None, rejected, untested=number)
         yield telling.working(f"testing {telling.place.name} {where}", number, len(written.variants))
@@ -93,7 +95,7 @@ def best_that_is_right(
             rejected[bits.words] += 1
             continue
         right = Right(variant.candidate, variant.kernel, with_float(verdict, tested, indexing, text, at, bits))
-        return Outcome(right, rejected)
+        return Outcome(right, rejected, number=number)
     return Outcome(None, rejected)
 
 

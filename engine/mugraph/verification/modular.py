@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Residues = NDArray[np.int64]
 
 _HALF = 16
-_TERMS = 1 << 8  # a residue (at most 2^30 around zero) times a half (2^15): so many add up exactly in float64 (2^53)
+_TERMS = 1 << 7  # a residue (below 2^31) times a half (at most 2^15): so many add up exactly in float64 (2^53)
 _TREE_LEAF = 32  # below this many elements, Fermat's power is cheaper than another level of the product tree
 _THIN = 16  # columns: the other operand is read from memory for little arithmetic
 _THIN_BITS = 11
@@ -81,25 +81,27 @@ def square_root(x: Residues, prime: int) -> Residues:
 
 
 def matmul(a: Residues, b: Residues, prime: int) -> Residues:
-    """[..., M, K] @ [..., K, N] modulo prime. Residues are taken around zero, those of the smaller operand in halves of
-    16 bits, one float64 product each. A residue times a half is at most 2^45, so 2^8 of them add up exactly."""
+    """[..., M, K] @ [..., K, N] modulo prime. Residues of the smaller operand are taken in halves of 16 bits, the lower
+    one around zero: one float64 product each. A residue times a half is at most 2^46, so 2^7 of them add up exactly."""
     if a.size < b.size:
         return matmul(b.swapaxes(-1, -2), a.swapaxes(-1, -2), prime).swapaxes(-1, -2)
-    total = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), np.int64)
     if b.shape[-1] <= _THIN:
+        total = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), np.int64)
         for start in range(0, a.shape[-1], _THIN_TERMS):
             _add_thin(total, a[..., start : start + _THIN_TERMS], b[..., start : start + _THIN_TERMS, :], prime)
         return total
-    half = prime >> 1
-    for start in range(0, a.shape[-1], _TERMS):
-        left, right = a[..., start : start + _TERMS], b[..., start : start + _TERMS, :]
-        left = np.subtract(left, prime * (left > half), dtype=np.float64)
-        right = right - prime * (right > half)
+    found: Residues | None = None
+    for start in range(0, max(a.shape[-1], 1), _TERMS):
+        left, right = a[..., start : start + _TERMS].astype(np.float64), b[..., start : start + _TERMS, :]
         high = (right + (1 << (_HALF - 1))) >> _HALF
         upper = mod(np.matmul(left, high.astype(np.float64)).astype(np.int64), prime)
-        lower = np.matmul(left, (right - (high << _HALF)).astype(np.float64)).astype(np.int64)
-        total = mod(total + (upper << _HALF) + lower, prime)
-    return total
+        upper <<= _HALF
+        upper += np.matmul(left, (right - (high << _HALF)).astype(np.float64)).astype(np.int64)
+        if found is not None:
+            upper += found
+        found = mod(upper, prime)
+    assert found is not None
+    return found
 
 
 def _add_thin(total: Residues, a: Residues, b: Residues, prime: int) -> None:

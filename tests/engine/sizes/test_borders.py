@@ -14,7 +14,8 @@ from mugraph.codegen.by_size import by_size
 from mugraph.ir.block import Candidate, Schedule
 from mugraph.ir.kernel import KernelSource, Rejected, UpTo
 from mugraph.ir.parts import parts_of
-from mugraph.sizes import tuning
+from mugraph.ir.program import TensorProgram
+from mugraph.sizes import text, tuning
 from mugraph.sizes.border_times import BorderTimes, shortlist, steps_looked_at
 from mugraph.sizes.borders import Border, Option, Options, borders, powers
 from mugraph.sizes.indexed import indexed
@@ -25,6 +26,7 @@ from mugraph.sizes.text import others_checked, text_checked
 from mugraph.sizes.up_to import border_steps, program_up_to, program_up_to_size, up_to_name
 from mugraph.triton_text.check import check_text
 from mugraph.triton_text.ranges.check import check_ranges
+from mugraph.triton_text.verdict import TextVerdict
 from mugraph.tune.statistics import Summary
 from mugraph.verification.float_results import FloatResult
 
@@ -110,18 +112,18 @@ def test_each_border_earns_its_text() -> None:
 def test_it_is_proved_and_tested_at_its_borders(made: Made, source: KernelSource) -> None:
     assert [one.largest for one in source.smaller] == [HELD, WALKED]
     assert border_steps(made.program, source) == [HELD, HELD + 1, WALKED, WALKED + 1]
-    text = text_checked(made.program, source, made.kernels)
-    assert text.passed, text.reason
-    assert text.proved_sizes == {made.axis: (1, 8192)}
+    found = text_checked(made.program, source, made.kernels)
+    assert found.passed, found.reason
+    assert found.proved_sizes == {made.axis: (1, 8192)}
     tiles = indexed(made.program, made.kernels, source)
     assert tiles.passed, tiles.reason
 
 
 def test_the_whole_text_is_checked_for_all_of_its_kernels(made: Made, source: KernelSource) -> None:
     """Each alone need not be, then: also kernels for few that are sent more are found so, and a wrong constant."""
-    text = others_checked(made.program, source)
-    assert text.passed, text.reason
-    assert text.proved_sizes == {made.axis: (1, 8192)}
+    right = others_checked(made.program, source)
+    assert right.passed, right.reason
+    assert right.proved_sizes == {made.axis: (1, 8192)}
     held, walked = source.smaller
     further = by_size(made.table.source(made.kernels), [replace(held, largest=64), walked])
     assert not others_checked(made.program, further).passed
@@ -134,6 +136,38 @@ def test_the_whole_text_is_checked_for_all_of_its_kernels(made: Made, source: Ke
         found = others_checked(made.program, by_size(made.table.source(made.kernels), others))
         assert not found.passed
         assert f"with {made.axis} = " in (found.reason or "")
+
+
+def test_no_schedule_is_left_that_no_size_takes(made: Made, source: KernelSource, split: KernelSource) -> None:
+    rows, before = (
+        [row.largest for one in each.kernels if one.by == made.axis for row in one.launches] for each in (source, split)
+    )
+    assert min(before) <= WALKED < min(rows)
+    assert rows == [largest for largest in before if largest > WALKED]
+    ends = [int(end) for end in re.findall(rf"^    (?:el)?if {made.axis} <= (\d+):", source.launcher, re.MULTILINE)]
+    assert ends[:2] == [HELD, WALKED]
+    assert all(end > WALKED for end in ends[2:])
+
+
+def test_a_text_that_was_not_checked_before_is_run_above_its_borders(
+    made: Made, source: KernelSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[int] = []
+    whole = text._checked
+
+    def noted(program: TensorProgram, *given: Any, **more: Any) -> TextVerdict:
+        checked.append(program.sizes[made.axis])
+        return whole(program, *given, **more)
+
+    monkeypatch.setattr(text, "_checked", noted)
+    assert others_checked(made.program, source).passed
+    before = set(checked)
+    assert max(before) == WALKED + 1
+    checked.clear()
+    assert others_checked(made.program, source, whole=True).passed
+    assert before < set(checked)
+    ends = {row.largest for one in source.kernels for row in one.launches if one.by == made.axis}
+    assert {4097, 8192, *ends} <= set(checked)
 
 
 def test_a_device_is_asked_at_its_borders(made: Made, source: KernelSource) -> None:
@@ -194,9 +228,9 @@ def test_estimates_are_of_what_is_launched(made: Made, source: KernelSource, spl
     ],
 )
 def test_a_border_that_lies_elsewhere_is_refused(made: Made, source: KernelSource, old: str, new: str) -> None:
-    text = source.standalone()
-    assert text.count(f"    if {old}") == 1 or text.count(old) == 1, text
-    found = check_ranges(made.program, source, varying_of(made.program), text.replace(old, new, 1))
+    own = source.standalone()
+    assert own.count(f"    if {old}") == 1 or own.count(old) == 1, own
+    found = check_ranges(made.program, source, varying_of(made.program), own.replace(old, new, 1))
     assert not found.passed
     assert found.check in ("unwritten", "bounds", "order"), found.reason
 
@@ -204,10 +238,10 @@ def test_a_border_that_lies_elsewhere_is_refused(made: Made, source: KernelSourc
 def test_the_fields_find_it_beside_the_border(made: Made, source: KernelSource) -> None:
     """z3 says that elements are left out; the text that is run finds other numbers."""
     for border, size in ((HELD, HELD), (HELD + 1, HELD + 1)):
-        text = source.standalone().replace(f"    if n <= {HELD}:", f"    if n <= {border}:")
+        changed = source.standalone().replace(f"    if n <= {HELD}:", f"    if n <= {border}:")
         small, _ = at_sizes(made.program, [], {**made.program.sizes, made.axis: size})
         names = [[one.name for one in tensors] for tensors in (source.inputs, source.outputs)]
-        assert check_text(small, text, f"launch_{source.name}", *names).passed == (border == HELD)
+        assert check_text(small, changed, f"launch_{source.name}", *names).passed == (border == HELD)
 
 
 def test_a_table_that_sends_sizes_to_kernels_for_fewer_is_refused(made: Made, source: KernelSource) -> None:

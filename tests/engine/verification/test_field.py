@@ -82,6 +82,17 @@ def test_matmul_of_the_largest_residues_is_exact() -> None:
     assert int(modular.matmul(a, a.T.copy(), P)[0, 0]) == 5000 % P
 
 
+@pytest.mark.parametrize("terms", [127, 128, 129, 1000])
+def test_sums_of_the_largest_halves_are_exact(terms: int) -> None:
+    """Of one sign: a half is at most 2^15 around zero, and a residue is below 2^31."""
+    a = np.full((30, terms), P - 1, np.int64)
+    worst = [P - 1, (1 << 15) - 1, 1 << 15, (1 << 30) + (1 << 15), P - (1 << 15), ((1 << 15) - 1) << 16 | 0x7FFF]
+    b = np.stack([np.full(terms, value) for value in worst * 4], -1) % P
+    expected = np.matmul(a.astype(object), b.astype(object)) % P
+    assert (modular.matmul(a, b, P) == expected).all()
+    assert (modular.matmul(b.T, a.T, P) == expected.T).all()
+
+
 @pytest.mark.parametrize("columns", [1, 16, 17, 40])
 @pytest.mark.parametrize("terms", [255, 4096, 4097, 9000])
 def test_sums_of_the_largest_parts_are_exact(columns: int, terms: int) -> None:

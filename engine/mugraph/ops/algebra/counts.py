@@ -5,7 +5,7 @@ Where a size varies no number says it at all sizes: ones are summed along the ax
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -72,10 +72,16 @@ class Size:
 
 def count_along(b: Building, operand: Ref, dims: Iterable[tuple[int, AtomDim]]) -> Count:
     """Of places of an operand. dims: which of its dimensions, each with the atoms of it that count"""
-    of = b.varying.get(operand.value, ())
+    return count_of(b, (operand,), dims)
+
+
+def count_of(b: Building, operands: Sequence[Ref], dims: Iterable[tuple[int, AtomDim]]) -> Count:
+    """Of places of what operands are broadcast to. dims: which of its dimensions, each with the atoms that count"""
+    ranks = {ref: len(b.shape(ref)) for ref in operands}
+    rank = max(ranks.values())
+    varies = {rank - ranks[ref] + dim for ref in operands for dim, of in enumerate(b.varying.get(ref.value, ())) if of}
     known, varying = list[int](), list[int]()
     for dim, atoms in dims:
-        own = b.atoms.resolve(atoms)
-        (varying if of and of[dim] else known).extend(own)
+        (varying if dim in varies else known).extend(b.atoms.resolve(atoms))
     rest, whole = (prod(b.atoms.size[atom] for atom in some) for some in (known, (*known, *varying)))
     return Count(rest, tuple(varying), whole)

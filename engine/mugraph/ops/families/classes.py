@@ -82,7 +82,7 @@ def nll_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         picked = call.at_target(call.along(inner, classes), inner, classes)
         return call.kept(inner, b.mul(b.const(-1.0), b.mul(call.factor(inner), picked)))
 
-    return reduced_loss(b, args, dims, call.rest, each, call.counted)
+    return reduced_loss(b, args, dims, [call.x], each, call.counted, without=call.at)
 
 
 @lowers(
@@ -111,7 +111,7 @@ def cross_entropy(b: Builder, args: Arguments, dims: AtomDims) -> Node:
             loss = b.add(b.mul(b.const(1.0 - smoothing), loss), b.mul(b.const(smoothing / size), missed))
         return call.kept(inner, loss)
 
-    return reduced_loss(b, args, dims, call.rest, each, call.counted)
+    return reduced_loss(b, args, dims, [call.x], each, call.counted, without=call.at)
 
 
 def _of_probabilities(b: Builder, args: Arguments, dims: AtomDims, call: _Classes, smoothing: float) -> Node:
@@ -131,4 +131,4 @@ def _of_probabilities(b: Builder, args: Arguments, dims: AtomDims, call: _Classe
         missed = b.mul(b.const(-1.0), log_normalized_exp(b, call.x, whole, call.at))
         return b.sum(b.mul(share, missed), classes)
 
-    return reduced_loss(b, args, dims, call.rest, each)
+    return reduced_loss(b, args, dims, [call.x], each, without=call.at)

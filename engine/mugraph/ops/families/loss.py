@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import prod
+from collections.abc import Callable, Sequence
+from itertools import islice
 
 from mugraph.ir.calls import Ref
 from mugraph.ir.ops import Kind
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
+from mugraph.ops.algebra.counts import count_of
 from mugraph.ops.algebra.nodes import Node
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
@@ -31,28 +32,35 @@ def reduced_loss(
     b: Builder,
     args: Arguments,
     dims: AtomDims,
-    shape: tuple[int, ...],
+    refs: Sequence[Ref],
     loss: Callable[[AtomDims], Node],
     counted: Callable[[AtomDims], Node] | None = None,
+    *,
+    without: int | None = None,
 ) -> Node:
     """The loss of each element, or their sum or mean, as the call says.
 
-    shape: of the losses. counted: as how much each counts in the mean; all alike if not given
+    refs: operands that are broadcast to the losses. without: a dimension of theirs that the losses do not have
+    counted: as how much each counts in the mean; all alike if not given
     """
     if any(args.has(name) for name in OLD.split()):
         raise NotLowerable(f"{args.call.target} with size_average or reduce is outside the fragment")
     how = args.text("reduction", "mean")
     if how == "none":
         return loss(dims)
-    counts = {"sum": 1, "mean": prod(shape), "batchmean": shape[0] if shape else 1}
-    if how not in counts:
+    if how not in ("sum", "mean", "batchmean"):
         raise NotLowerable(f"{args.call.target} with the reduction {how} is outside the fragment")
-    inner = tuple(b.fresh(size, "k") for size in shape)
+    shape = _broadcast(*map(b.shape, refs))
+    atoms = [b.fresh(size, "k") if at != without else () for at, size in enumerate(shape)]
+    inner = tuple(dim for at, dim in enumerate(atoms) if at != without)
     over = tuple(atom for dim in inner for atom in dim)
     total = b.sum(loss(inner), over)
+    if how == "sum":
+        return total
     if how == "mean" and counted is not None:
         return b.div(total, b.sum(counted(inner), over))
-    return b.mul(b.const(1.0 / counts[how]), total)
+    dividing = (pair for pair in enumerate(atoms) if pair[0] != without)
+    return count_of(b, refs, islice(dividing, 1) if how == "batchmean" else dividing).share(b, total)
 
 
 def _of_difference(
@@ -69,7 +77,7 @@ def _of_difference(
 
     if weight is not None and args.text("reduction", "mean") == "mean":
         raise NotLowerable(f"the mean of {args.call.target} with weights is outside the fragment")
-    return reduced_loss(b, args, dims, _broadcast(*map(b.shape, refs)), each)
+    return reduced_loss(b, args, dims, refs, each)
 
 
 @lowers("torch.nn.functional.mse_loss", parameters=f"input target {OLD} reduction weight")
@@ -117,7 +125,7 @@ def kl_div(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         entropy = kept(b, wanted, b.mul(wanted, b.log(wanted)))
         return b.sub(entropy, b.mul(wanted, given))
 
-    return reduced_loss(b, args, dims, _broadcast(b.shape(x), b.shape(target)), each)
+    return reduced_loss(b, args, dims, [x, target], each)
 
 
 @lowers(
@@ -135,7 +143,7 @@ def binary_cross_entropy_with_logits(b: Builder, args: Arguments, dims: AtomDims
         found = b.sub(soft_plus(b, logit), b.mul(logit, b.broadcast(target, inner)))
         return found if weight is None else b.mul(b.broadcast(weight, inner), found)
 
-    return reduced_loss(b, args, dims, b.shape(x), each)
+    return reduced_loss(b, args, dims, [x], each)
 
 
 @lowers("torch.nn.functional.soft_margin_loss", parameters=f"input target {OLD} reduction")
@@ -146,7 +154,7 @@ def soft_margin_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     def each(inner: AtomDims) -> Node:
         return soft_plus(b, b.mul(b.const(-1.0), b.mul(b.broadcast(x, inner), b.broadcast(target, inner))))
 
-    return reduced_loss(b, args, dims, _broadcast(b.shape(x), b.shape(target)), each)
+    return reduced_loss(b, args, dims, [x, target], each)
 
 
 @lowers("torch.nn.functional.binary_cross_entropy", parameters=f"input target weight {OLD} reduction")
@@ -162,7 +170,7 @@ def binary_cross_entropy(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         loss = b.mul(minus, b.add(b.mul(wanted, yes), b.mul(b.sub(one, wanted), no)))
         return loss if weight is None else b.mul(b.broadcast(weight, inner), loss)
 
-    return reduced_loss(b, args, dims, b.shape(x), each)
+    return reduced_loss(b, args, dims, [x], each)
 
 
 @lowers(
@@ -181,7 +189,7 @@ def poisson_nll_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
             return b.sub(b.exp(rate), b.mul(count, rate))
         return b.sub(rate, b.mul(count, b.log(b.add(rate, b.const(args.number("eps", 1e-8))))))
 
-    return reduced_loss(b, args, dims, _broadcast(b.shape(x), b.shape(target)), each)
+    return reduced_loss(b, args, dims, [x, target], each)
 
 
 @lowers("torch.nn.functional.margin_ranking_loss", parameters=f"input1 input2 target margin {OLD} reduction")
@@ -194,7 +202,7 @@ def margin_ranking_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
         one, other, target = (b.broadcast(ref, inner) for ref in refs)
         return b.unary("relu", b.sub(margin, b.mul(target, b.sub(one, other))))
 
-    return reduced_loss(b, args, dims, _broadcast(*map(b.shape, refs)), each)
+    return reduced_loss(b, args, dims, refs, each)
 
 
 def _length(b: Builder, x: Node, over: AtomDim) -> Node:
@@ -249,4 +257,4 @@ def triplet_margin_loss(b: Builder, args: Arguments, dims: AtomDims) -> Node:
             far = b.minimum(far, _distance(b, positive, negative, args, inner))
         return b.unary("relu", b.add(margin, b.sub(_distance(b, anchor, positive, args, inner), far)))
 
-    return reduced_loss(b, args, dims, b.shape(anchor)[:-1], each)
+    return reduced_loss(b, args, dims, [anchor], each, without=len(b.shape(anchor)) - 1)

@@ -8,10 +8,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from heapq import heappush, heapreplace, nsmallest
 from math import inf, prod
 
-from mugraph.ir.block import PRECISIONS, BlockGraph, Candidate, Precision, Schedule
+from mugraph.ir.block import PRECISIONS, BlockGraph, Candidate, Loop, Precision, Schedule
+from mugraph.ir.ops import Op
+from mugraph.ir.tensors import Tensor
 from mugraph.search.schedules.bounds import LEAST_WARPS, least_of_tiles_us
 from mugraph.search.schedules.cost import MAX_REGISTERS, Usage, estimate_us, usage
 from mugraph.search.schedules.diverse import diverse
@@ -29,6 +32,8 @@ SCHEDULED = 8
 """Topologies, the best by a coarse look, all of whose schedules are estimated."""
 SHORTLIST = 16
 """Tiles a topology is looked at with, when another of the same axes has been looked at with all."""
+_KEPT = 512
+"""Block graphs whose schedules are kept: a few megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +56,20 @@ class ScheduleLimits:
 
 def schedules(block: BlockGraph, target: Target, limits: ScheduleLimits | None = None) -> list[Candidate]:
     """Schedules of a topology that the device can hold, fastest by estimate first; empty where none fits."""
-    limits = limits or ScheduleLimits()
-    shape = Shape(block)
+    content = tuple(block.sizes.items()), block.tensors, block.ops, block.loops
+    return [Candidate(block, schedule, us) for us, schedule in _found(content, target, limits or ScheduleLimits())]
+
+
+_Content = tuple[tuple[tuple[str, int], ...], tuple[Tensor, ...], tuple[Op, ...], tuple[Loop, ...]]
+"""Of a block graph, without its name."""
+
+
+@lru_cache(maxsize=_KEPT)
+def _found(content: _Content, target: Target, limits: ScheduleLimits) -> list[tuple[float, Schedule]]:
+    """With their estimates. One block graph is met again and again: two halves of several cuts are alike, and so are
+    the kernels of a range at one of its sizes."""
+    sizes, tensors, ops, loops = content
+    shape = Shape(BlockGraph("", dict(sizes), tensors, ops, loops))
     best = _Best(limits.max_candidates)
     # A bound costs about as much as one estimate: it is worth it where tiles have several schedules.
     prunes = len(limits.num_warps) * len(limits.num_stages) > 1 and min(limits.num_warps) >= LEAST_WARPS
@@ -70,7 +87,7 @@ def schedules(block: BlockGraph, target: Target, limits: ScheduleLimits | None =
                 done = schedule, work(shape, schedule, schedule.blocks(shape.sizes))
             us = estimate_us(shape, schedule, target, used, done[1])
             best.add((us, number, within), schedule)
-    return [Candidate(block, schedule, us) for us, schedule in best.sorted()]
+    return best.sorted()
 
 
 class _Best:
