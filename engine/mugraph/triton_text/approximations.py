@@ -17,10 +17,9 @@ from mugraph.kinds import Kind
 from mugraph.ops.functions.unary import UNARY
 
 TO_TF32 = "mugraph.to_tf32"
-_OF = {("float16", dtype): text for dtype, text in OF_BYTES.items()} | {
-    ("float32", dtype): text for dtype, text in SINGLES.items()
-}
-NUMBERS_OF = {f"mugraph.{kind}_of_{READ[dtype].torch}": (kind, READ[dtype].torch) for kind, dtype in _OF}
+_BY_BITS = {"float16": OF_BYTES, "float32": SINGLES}
+_OF = [(kind, READ[dtype].torch, text) for kind, texts in _BY_BITS.items() for dtype, text in texts.items()]
+NUMBERS_OF = {f"mugraph.{kind}_of_{read}": (kind, read) for kind, read, _ in _OF}
 """Functions that make numbers of bytes by their bits -> their type, and the one that these bytes have to have."""
 ON_BYTES = {f"mugraph.{kind.name}_of_uint8": kind for kind in Kind if kind.of_byte}
 """Functions that make them of what an operator gives on bytes -> that operator."""
@@ -54,7 +53,7 @@ def _templates() -> dict[str, ast.expr]:
     texts = {TO_TF32: ROUNDED.replace("{x}", first)}
     for name, kind in ON_BYTES.items():  # before bytes, which may be any expression
         texts[name] = of_bits(kind.of_byte.format(first, second))
-    texts |= dict(zip(NUMBERS_OF, (text.replace("{x}", first) for text in _OF.values()), strict=True))
+    texts |= dict(zip(NUMBERS_OF, (text.replace("{x}", first) for *_, text in _OF), strict=True))
     texts |= {"tl.tanh": UNARY["tanh"].triton.replace("{x}", _ARGUMENT.format(0))}
     for kind in Kind:
         if kind.opaque is not None and kind.triton.startswith(("tl.where(", "tl.cast(")):

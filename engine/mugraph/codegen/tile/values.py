@@ -95,7 +95,9 @@ class Values(ABC):
 
     def by_bits(self, value: Value, dtype: str) -> str | None:
         """The text that makes numbers of this type of its bits, where that is faster than to convert them."""
-        return SINGLES.get(value.dtype) if dtype == "f32" and self._only_sums else None
+        if dtype != "f32" or not self._only_sums:
+            return None
+        return next((text for one, text in SINGLES.items() if one == value.dtype), None)
 
     @cached_property
     def _only_sums(self) -> bool:
