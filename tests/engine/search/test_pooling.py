@@ -24,8 +24,7 @@ POOLS: dict[str, tuple[Pool, tuple[int, ...]]] = {
     "mean": (lambda x: F.avg_pool1d(x, 8, 1, 4), (64, 128, 65536)),
     "image": (lambda x: F.max_pool2d(x, 4, 1, 1), (32, 64, 512, 512)),
     "first of a residual network": (lambda x: F.max_pool2d(x, 3, 2, 1), (64, 64, 112, 112)),
-    "volume": (lambda x: F.avg_pool3d(x, 3, 2, 1), (16, 32, 64, 64, 128)),
-    "large volume": (lambda x: F.avg_pool3d(x, 3, 2, 1), (16, 32, 128, 128, 256)),
+    "volume": (lambda x: F.avg_pool3d(x, 3, 2, 1), (16, 32, 128, 128, 256)),
 }
 
 
