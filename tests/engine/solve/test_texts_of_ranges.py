@@ -108,5 +108,7 @@ def test_where_all_are_wrong_none_is_offered(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(bordering, "others_checked", wrong)
     monkeypatch.setattr(bordering, "_is_right_alone", not_right)
     monkeypatch.setattr(bordering, "text_checked", alone)
-    assert len(results(tmp_path)) > 1  # the region is divided otherwise, which other processes look at
-    assert len(asked) > 1
+    found = results(tmp_path)
+    assert asked
+    # The region is divided otherwise, which other processes look at, where there is time left for it.
+    assert len(found) > 1 or found[0].solution is None
