@@ -57,7 +57,7 @@ class ScheduleLimits:
 def schedules(block: BlockGraph, target: Target, limits: ScheduleLimits | None = None) -> list[Candidate]:
     """Schedules of a topology that the device can hold, fastest by estimate first; empty where none fits."""
     content = tuple(block.sizes.items()), block.tensors, block.ops, block.loops
-    return [Candidate(block, schedule, us) for us, schedule in _found(content, target, limits or ScheduleLimits())]
+    return [Candidate(block, schedule, us) for us, schedule in _kept(content, target, limits or ScheduleLimits())]
 
 
 _Content = tuple[tuple[tuple[str, int], ...], tuple[Tensor, ...], tuple[Op, ...], tuple[Loop, ...]]
@@ -65,11 +65,16 @@ _Content = tuple[tuple[tuple[str, int], ...], tuple[Tensor, ...], tuple[Op, ...]
 
 
 @lru_cache(maxsize=_KEPT)
-def _found(content: _Content, target: Target, limits: ScheduleLimits) -> list[tuple[float, Schedule]]:
-    """With their estimates. One block graph is met again and again: two halves of several cuts are alike, and so are
-    the kernels of a range at one of its sizes."""
+def _kept(content: _Content, target: Target, limits: ScheduleLimits) -> tuple[tuple[float, Schedule], ...]:
+    """One block graph is met again and again: two halves of several cuts are alike, and so are the kernels of a range
+    at one of its sizes."""
     sizes, tensors, ops, loops = content
-    shape = Shape(BlockGraph("", dict(sizes), tensors, ops, loops))
+    return tuple(listed(BlockGraph("", dict(sizes), tensors, ops, loops), target, limits))
+
+
+def listed(block: BlockGraph, target: Target, limits: ScheduleLimits) -> list[tuple[float, Schedule]]:
+    """The schedules with their estimates, found anew."""
+    shape = Shape(block)
     best = _Best(limits.max_candidates)
     # A bound costs about as much as one estimate: it is worth it where tiles have several schedules.
     prunes = len(limits.num_warps) * len(limits.num_stages) > 1 and min(limits.num_warps) >= LEAST_WARPS
