@@ -73,20 +73,16 @@ TL = SimpleNamespace(
 )
 
 
-@pytest.mark.parametrize("dtype", OF_BYTES)
-def test_every_byte_is_the_number_that_it_is(dtype: DType) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "text", "kind"),
+    [(dtype, text, np.float16) for dtype, text in OF_BYTES.items()]
+    + [(dtype, text, np.float32) for dtype, text in SINGLES.items()],
+)
+def test_every_byte_is_the_number_that_it_is(dtype: DType, text: str, kind: type[np.floating[Any]]) -> None:
     x = np.arange(256, dtype=np.uint8).view(READ[dtype].torch)
-    found = eval(OF_BYTES[dtype].format(x="x"), {"tl": TL, "x": x})
-    assert found.dtype == np.float16
-    assert np.array_equal(found, x.astype(np.float16))
-
-
-@pytest.mark.parametrize("dtype", SINGLES)
-def test_so_it_is_in_float32(dtype: DType) -> None:
-    x = np.arange(256, dtype=np.uint8).view(READ[dtype].torch)
-    found = eval(SINGLES[dtype].format(x="x"), {"tl": TL, "x": x})
-    assert found.dtype == np.float32
-    assert np.array_equal(found, x.astype(np.float32))
+    found = eval(text.format(x="x"), {"tl": TL, "x": x})
+    assert found.dtype == kind
+    assert np.array_equal(found, x.astype(kind))
 
 
 @pytest.mark.parametrize("mask", [1, 15, 0x70, 255])
