@@ -29,6 +29,9 @@ CODE = {
     "all but the last": "x=f32[2, t, 8]; return torch.softmax(x[:, :-1], dim=1)",
     "joined rows": "q=f32[2, 4, 16], c=f32[2, t, 16], k=f32[2, 1, 16];"
     " return torch.softmax(q @ torch.cat((c, k), dim=1).mT, -1)",
+    "rows at an index": "i=i64[t], x=f16[t, 1, 16], w=f16[7, 16, 8]; return torch.bmm(x, w[i])",
+    "an embedding": "i=i32[t], w=f16[9, 16], v=f16[16, 8]; return F.embedding(i, w) @ v",
+    "a loss": "x=f32[t, 8], y=f32[t, 8]; return F.mse_loss(x, y)",
     "the last row": "q=f32[2, t, 16], k=f32[2, t, 16]; return torch.softmax(q[:, -1:] @ k.mT, -1)",
 }
 """Of `t` from 2 to 41, of which 2, 21 and 41 are tested."""

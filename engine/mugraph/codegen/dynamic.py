@@ -44,7 +44,8 @@ def check_dynamic(block: BlockGraph, program: TensorProgram | None, schedule: Sc
             changed = any(strides[axis] != own[axis] for axis in strides.keys() & own.keys())
             for axis in program.least.keys() & strides.keys() if changed else ():
                 raise Rejected(f"{tensor.name} has gaps around axis {axis} that the program's does not have.")
-        for axis in program.least.keys() & set(tensor.axes) if tensor.windows else ():
+        looked_up = {axis for dim in tensor.looked_up for axis in tensor.dims[dim]}
+        for axis in program.least.keys() & set(tensor.axes) - looked_up if tensor.windows else ():
             if axis in tensor.slid:
                 begins = any(
                     window.pad and window.keeps != "last" and axis in tensor.dims[window.dim]
@@ -134,7 +135,11 @@ def _read(inputs: Sequence[Tensor], least: Mapping[str, int]) -> list[tuple[str,
     while waiting := [axis for axis in least if axis not in found]:
         before = len(found)
         for axis in waiting:
-            having = [tensor for tensor in inputs if alone(axis, tensor.axes) and tensor.slid.isdisjoint(least)]
+            having = [
+                tensor
+                for tensor in inputs
+                if alone(axis, tensor.axes) and tensor.slid.isdisjoint(least) and not _looks_up(tensor, least)
+            ]
             if having:
                 found[axis] = axis, min(having, key=lambda one: len(one.axes)), None
         if len(found) > before:
@@ -144,7 +149,8 @@ def _read(inputs: Sequence[Tensor], least: Mapping[str, int]) -> list[tuple[str,
             for axis in waiting
             for tensor in inputs
             for number, dim in enumerate(tensor.dims)
-            if alone(axis, dim) and not any(window.keeps and window.dim == number for window in tensor.windows)
+            if alone(axis, dim)
+            and not any((window.keeps or window.lookup) and window.dim == number for window in tensor.windows)
         ]
         if not dims:
             raise Rejected(
@@ -152,6 +158,11 @@ def _read(inputs: Sequence[Tensor], least: Mapping[str, int]) -> list[tuple[str,
             )
         found[dims[0][0]] = dims[0]
     return [*found.values()]
+
+
+def _looks_up(tensor: Tensor, least: Mapping[str, int]) -> bool:
+    """Does an axis whose size varies count rows that are looked up? Then the tensor does not say how many there are."""
+    return any(axis in least for dim in tensor.looked_up for axis in tensor.dims[dim])
 
 
 def shape_text(tensor: Tensor, sizes: Mapping[str, int], names: Mapping[str, str]) -> str:

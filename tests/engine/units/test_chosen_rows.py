@@ -144,21 +144,30 @@ def test_the_rest_is_copied_by_pytorch(name: str) -> None:
     assert all(tables(part.program) == {} for part in parts if isinstance(part, SearchUnit))
 
 
-def test_where_sizes_vary_they_are_copied(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("table", "code", "read"),
+    [
+        ("8, 96, 64", "torch.einsum('ti,taoi->tao', x, w[picks])", True),
+        ("96, 8, 64", "torch.einsum('ti,otai->tao', x, w[:, picks])", False),  # inside of other rows
+    ],
+)
+def test_where_sizes_vary_they_are_read_of_the_outermost_dimension(
+    tmp_path: Path, table: str, code: str, read: bool
+) -> None:
     path = tmp_path / "model.py"
     path.write_text(
-        """\
+        f"""\
 import torch
 
-# mugraph: t=1..8, x=f16[t, 64], w=f16[8, 96, 64], picks=i64[t, 2]
+# mugraph: t=1..7, x=f16[t, 64], w=f16[{table}], picks=i64[t, 2]
 def up(x, w, picks):
-    return torch.einsum("ti,taoi->tao", x, w[picks])
+    return {code}
 """
     )
     (region,) = trace_file(path).regions
     (unit,) = units(joined(region))
     assert region.dynamic is not None
-    assert tables(unit.program) == {}
+    assert bool(tables(unit.program)) == read
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,10 @@ def stride_symbols(
     strides = tensor.axis_strides(sizes)
     lengths = {axis: (names[axis], sizes[axis]) for axis in tensor.axes if axis in names}
     for run in tensor.runs(sizes):
-        if run.window is not None and not set(varying).isdisjoint(run.axes):
+        if run.window is not None and run.window.lookup is not None:
+            rows = run.window.lookup.rows
+            lengths |= dict.fromkeys(run.axes, (str(rows), rows))
+        elif run.window is not None and not set(varying).isdisjoint(run.axes):
             (axis,) = run.axes
             lengths[axis] = _extent(run, names[axis]), run.extent
     within = {lengths[axis][0] for axis in varying} - {str(run.extent) for run in tensor.runs(sizes)}

@@ -35,8 +35,8 @@ def rows_at(b: Builder, x: Ref, dim: int, index: Ref, dims: AtomDims, *, wraps: 
         raise NotLowerable("an index that does not begin at a word of 16 bytes is outside the fragment")
     if any(stride == 0 and size > 1 for size, stride in zip(whole.shape, whole.strides, strict=True)):
         raise NotLowerable("an index into what is repeated is outside the fragment")
-    if b.varying:
-        raise NotLowerable("an index of rows where sizes vary is outside the fragment")
+    if b.varying and any(size > 1 for size in whole.shape[:dim]):
+        raise NotLowerable("an index of rows inside of others, where sizes vary, is outside the fragment")
     own = _joined(b, dims[dim:end])
     is_part = any(atom in b.atoms.sections for atom in own)
     if is_part or _joined(b, where.dims) != own or not _lies_densely(info.shape, info.strides):

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from mugraph.triton_text.ranges.formulas import Formula, at_most, every, less, replaced, same, some
+from mugraph.triton_text.ranges.formulas import Formula, at_most, every, less, opposite, replaced, same, some
 from mugraph.triton_text.ranges.poly import ZERO, Poly, atom, multiple, number
 from mugraph.triton_text.refusals import Unreadable, Wrong
 
-Sort = Literal["size", "block", "loop", "lane", "derived", "index"]
+Sort = Literal["size", "block", "loop", "lane", "derived", "index", "read"]
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,14 @@ class Atoms:
             self.known[name] = Atom(name, "derived", (*bounds, some((same(one, a), same(one, b)))), least=least)
             self._derived[key] = one
         return self._derived[key]
+
+    def chosen(self, where: Formula, a: Poly, b: Poly) -> Poly:
+        """The one where it holds, else the other."""
+        name = self.made(f"{a} or {b}", "derived", ())
+        one = atom(name)
+        here, there = every((where, same(one, a))), every((opposite(where), same(one, b)))
+        self.known[name] = Atom(name, "derived", (some((here, there)),), least=-1)
+        return one
 
     def is_natural(self, poly: Poly) -> bool:
         """Is it plain that it is not negative?"""

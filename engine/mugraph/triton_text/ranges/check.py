@@ -131,7 +131,8 @@ class _Reading:
         largest = {**{a: n for kernel in self._source.every for a, n in kernel.sizes.items()}, **self._program.sizes}
         shape = shape_of(tensor, largest, sizes)
         axes = layout(tensor.dims, shape, strides_of(tensor, largest, sizes), sizes, tensor.windows)
-        return HostTensor(Memory(name, READ[tensor.dtype].torch, shape, axes, given=True), shape)
+        says_rows = any(name == index.name for other in self._source.inputs for index in other.indices)
+        return HostTensor(Memory(name, READ[tensor.dtype].torch, shape, axes, given=True, says_rows=says_rows), shape)
 
     def _check_outputs(self, found: tuple[object, ...], sizes: Sizes) -> None:
         if len(found) != len(self._source.outputs):

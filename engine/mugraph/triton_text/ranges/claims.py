@@ -4,6 +4,7 @@
 - Of what a launch writes, every element is written exactly once.
 - Along an axis whose size varies a kernel reads what it writes, or, where it adds up, every element exactly once; what
   a causal mask takes nothing of it need not read.
+- A number that is read says which row of another tensor is read, no more.
 - A mask that decides between numbers is the end of an axis, the one that the tensors have there, or a mask of the
   program, with its diagonal at every size.
 
@@ -30,6 +31,7 @@ from mugraph.triton_text.ranges.formulas import (
     some,
 )
 from mugraph.triton_text.ranges.masks import Triangle
+from mugraph.triton_text.ranges.numbers_read import check_numbers
 from mugraph.triton_text.ranges.placed import Placed, check_lanes, one_lane, placed_all, witness
 from mugraph.triton_text.ranges.poly import ZERO, Poly, atom
 from mugraph.triton_text.ranges.prover import Counterexample, Prover, Undecided
@@ -64,6 +66,7 @@ class Claims:
         self._launch = launch
         places = placed_all(launch, self.atoms, self.largest)
         for one in places:
+            check_numbers(one, self.atoms, launch.kernel)
             self._inside(one)
         self._triangles = self._masked(places)
         stores = [one for one in places if one.access.what == "writes"]

@@ -16,7 +16,8 @@ from mugraph.triton_text.ranges.accesses import Access, Choice, Launch, Place
 from mugraph.triton_text.ranges.atoms import Atoms
 from mugraph.triton_text.ranges.evaluator import Passes, RangesEvaluator
 from mugraph.triton_text.ranges.formulas import TRUE, Formula, at_most, every, less, opposite, same, some
-from mugraph.triton_text.ranges.poly import ONE, Poly, number
+from mugraph.triton_text.ranges.poly import ONE, Poly, atom, number
+from mugraph.triton_text.ranges.shaped import SHAPED, indexed_pairs, shaped
 from mugraph.triton_text.ranges.values import (
     Bools,
     Ints,
@@ -36,7 +37,6 @@ from mugraph.triton_text.tiles import FLOATS, RAW, Floats, Kind, common
 from mugraph.triton_text.waits import STARTS_NEXT, WAITS, Waiting
 
 _NUMBERS = (*FLOATS, "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-_SHAPED = {"tl.expand_dims", "tl.broadcast_to", "tl.trans", "tl.permute"}
 _AS_IT_IS = {"tl.multiple_of", "tl.max_contiguous", "tl.max_constancy", "tl.constexpr"}
 _OF = Arithmetic(None)
 
@@ -119,9 +119,9 @@ class KernelReading:
             case Floats():
                 return indexed(_OF, owner, key)
             case Ints() | Bools():
-                return rearranged(owner, partial(_indexed, listed(key)))
+                return rearranged(owner, partial(indexed_pairs, listed(key)))
             case Pointers(memory, offsets):
-                found = rearranged(offsets, partial(_indexed, listed(key)))
+                found = rearranged(offsets, partial(indexed_pairs, listed(key)))
                 assert isinstance(found, Ints)
                 return Pointers(memory, found)
             case _:
@@ -190,8 +190,8 @@ class KernelReading:
             return host_builtin(name.removeprefix("builtins."), arguments)
         if name in ("builtins.min", "builtins.max"):
             return self._larger(name == "builtins.max", *arguments[:2])
-        if name in _SHAPED and isinstance(arguments[0], Ints | Bools):
-            return _shaped(name, arguments[0], arguments[1:], named)
+        if name in SHAPED and isinstance(arguments[0], Ints | Bools):
+            return shaped(name, arguments[0], arguments[1:], named)
         if name in FUNCTIONS:
             given = [self._floats(one) if isinstance(one, Ints | Bools) else one for one in arguments]
             return FUNCTIONS[name](_OF, *given, **named)
@@ -322,12 +322,17 @@ class KernelReading:
         if any(isinstance(one, Pointers) for one in (x, y)):
             raise Unreadable("tl.where of pointers is not read")
         if not any(isinstance(one, float | Floats) for one in (x, y)):
-            shape = common(mask.shape, common(*(one.shape if isinstance(one, Ints | Bools) else () for one in (x, y))))
-            return Ints(shape, None, nowhere(shape))
+            return self._whole_number(mask, as_ints(x), as_ints(y))
         self._chosen(mask)
         one, two = self._floats(x), self._floats(y)
         kind = one.kind if isinstance(x, Floats) else two.kind
         return Floats(common(mask.shape, common(one.shape, two.shape)), kind, None)
+
+    def _whole_number(self, mask: Bools, x: Ints, y: Ints) -> Ints:
+        shape, lanes = together(mask, x, y)
+        if mask.value is None or x.value is None or y.value is None:
+            return Ints(shape, None, lanes)
+        return Ints(shape, self.atoms.chosen(mask.value, x.value, y.value), lanes)
 
     def _chosen(self, mask: Bools) -> None:
         """Of a mask that depends on floating-point numbers there is nothing to say."""
@@ -375,6 +380,9 @@ class KernelReading:
     ) -> Tile:  # fmt: skip
         shape = self._access("reads", pointer, mask, ())
         kind = pointer.memory.kind
+        if pointer.memory.says_rows:
+            name = self.atoms.made(f"number of {pointer.memory.name}", "read", (), least=-1)
+            return Ints(shape, atom(name), self.launch.accesses[-1].lanes)
         if kind in (*FLOATS, *RAW):
             return Floats(shape, kind, None)
         none = nowhere(shape)
@@ -413,34 +421,6 @@ class KernelReading:
         offset: Poly = pointer.offsets.value
         self.launch.accesses.append(Access(what, memory, axes, offset, shape, lanes, where.value, self._place))
         return shape
-
-
-def _indexed(keys: tuple[Any, ...], pairs: tuple[Any, ...]) -> tuple[Any, ...]:
-    found: list[Any] = []
-    left = list(pairs)
-    for one in keys:
-        if one is None:
-            found.append((1, frozenset[str]()))
-        elif isinstance(one, slice) and one == slice(None) and left:
-            found.append(left.pop(0))
-        else:
-            raise Unreadable("an element of a tile is taken")
-    if left:
-        raise Wrong("type", f"{len(keys)} indices are given to a tile of {len(pairs)} dimensions")
-    return tuple(found)
-
-
-def _shaped(name: str, tile: Ints | Bools, arguments: Sequence[Any], named: Mapping[str, Any]) -> Tile:
-    match name:
-        case "tl.expand_dims":
-            at = (arguments[0] if arguments else named["axis"]) % (len(tile.shape) + 1)
-            return rearranged(tile, lambda pairs: (*pairs[:at], (1, frozenset[str]()), *pairs[at:]))
-        case "tl.broadcast_to":
-            return stretched(tile, listed(arguments[0]) if len(arguments) == 1 else tuple(arguments))
-        case _:
-            order = listed(arguments[0]) if len(arguments) == 1 else tuple(arguments)
-            order = order or tuple(reversed(range(len(tile.shape))))
-            return rearranged(tile, lambda pairs: tuple(pairs[at] for at in order))
 
 
 _OWN = {

@@ -25,7 +25,9 @@ def shape_of(tensor: Tensor, largest: Mapping[str, int], sizes: Sizes) -> tuple[
     found = [product(sizes[axis] for axis in dim) for dim in tensor.dims]
     for window in tensor.windows:
         dim = tensor.dims[window.dim]
-        if tensor.slid.issuperset(dim) and not window.keeps:
+        if window.lookup is not None:
+            found[window.dim] = number(window.lookup.rows)
+        elif tensor.slid.issuperset(dim) and not window.keeps:
             found[window.dim] = found[window.dim] + number(window.rest - window.pad)
         else:
             found[window.dim] = number(tensor.shape(largest)[window.dim])
@@ -34,7 +36,7 @@ def shape_of(tensor: Tensor, largest: Mapping[str, int], sizes: Sizes) -> tuple[
 
 def strides_of(tensor: Tensor, largest: Mapping[str, int], sizes: Sizes) -> tuple[Poly, ...]:
     """Of each dimension: what lies just outside of the next one does so at all sizes; a gap is the same at all."""
-    shape, general = tensor.shape(largest), shape_of(tensor, largest, sizes)
+    shape, general = tensor.memory_shape(largest), shape_of(tensor, largest, sizes)
     found = [number(stride) for stride in tensor.strides]
     packed, reach = 1, ONE
     for at in sorted((at for at, n in enumerate(shape) if n > 1), key=lambda at: tensor.strides[at]):
@@ -58,6 +60,8 @@ def layout(
     for at, (axes, extent, stride) in enumerate(zip(dims, shape, strides, strict=True)):
         if at in whole or not axes:
             window, name = whole.get(at), "".join(axes) if len(axes) == 1 else f"dimension {at}"
+            if window is not None and window.lookup is not None:
+                name = f"row of dimension {at}"
             if window is None or not window.slides or len(axes) != 1:
                 found.append(Along(name, extent, stride))
                 continue

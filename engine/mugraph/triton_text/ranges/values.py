@@ -57,6 +57,7 @@ class Memory:
     """
     axes:  outermost first; of what the launcher allocates, until a kernel says otherwise, its dimensions
     given: it is an input
+    says_rows: its numbers say which rows of another tensor are read
     """
 
     name: str
@@ -67,6 +68,7 @@ class Memory:
     line: int = 0
     written: list[int] = field(default_factory=list[int])
     """Numbers of the launches that write to it."""
+    says_rows: bool = False
 
 
 @dataclass(frozen=True)
