@@ -146,7 +146,10 @@ def bench(
         Path | None, typer.Option(help="Of files: keep answers in this file, and do not run those again that it has.")
     ] = None,
     plot: Annotated[Path | None, typer.Option(help="Of files: draw the gains in this file, an SVG.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Of files: how many side by side; one at a time is timed.")] = 1,
+    jobs: Annotated[
+        int,
+        typer.Option(min=1, help="Of files: how many side by side, on all GPUs alike; one at a time is timed on each."),
+    ] = 1,
     within: Annotated[
         float | None, typer.Option(min=1.0, help="Of files: seconds after which no further file is begun.")
     ] = None,

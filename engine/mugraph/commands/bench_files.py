@@ -13,8 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from mugraph.commands.bench import Json
+from mugraph.commands.bench_journal import Journal
 from mugraph.commands.bench_one import Asked
-from mugraph.commands.bench_run import Journal, Run
+from mugraph.commands.bench_run import Run
 from mugraph.commands.bench_whole import is_kernelbench
 from mugraph.commands.common import FAILED, OK, WrongUsage, print_json, say_error
 from mugraph.commands.setting_options import allowed
@@ -25,7 +26,7 @@ from mugraph.reports.document import device_document
 from mugraph.reports.many_files import Row, plot, summary
 from mugraph.store.keys import versions
 from mugraph.tune.against import CALLED_PEERS, PEERS
-from mugraph.tune.device import UnknownTarget, detect, resolve
+from mugraph.tune.device import UnknownTarget, alike, detect, resolve
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "dist-packages"})
 
@@ -49,7 +50,7 @@ def bench_files(
 ) -> int:
     """Exit status: 1 where a file has no answer, or a region failed. Raises WrongUsage.
 
-    jobs: files side by side. within_s: no file begins later
+    jobs: files side by side, on all GPUs that are alike. within_s: no file begins later
     """
     files = python_files(paths)
     known = [*PEERS, *CALLED_PEERS]
@@ -63,7 +64,7 @@ def bench_files(
     except (CannotExecute, UnknownTarget) as error:
         raise WrongUsage(str(error)) from None
     journal = Journal(outputs.resume, asked, device)
-    answers = Run(asked, journal, within_s).answers(files, jobs)
+    answers = Run(asked, journal, within_s, alike() if jobs > 1 else ()).answers(files, jobs)
     workloads = [row for one in answers.values() for row in _rows(one)]
     rows = [_row(one) for one in workloads]
     measured = device.kind == "gpu" and target.capability == device.capability

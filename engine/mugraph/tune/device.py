@@ -6,6 +6,7 @@ Nothing here imports torch unless a driver is present, so that the command line 
 from __future__ import annotations
 
 import logging
+import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,6 +93,23 @@ def detect() -> Device:
         l2=int(getattr(properties, "L2_cache_size", target.l2)),
     )
     return Device(name, "gpu", target, capability, driver)
+
+
+def alike() -> tuple[str, ...]:
+    """The GPUs that this process may use and that have the current one's name, which comes first: each as
+    CUDA_VISIBLE_DEVICES names it. None without one."""
+    if not driver_present():
+        return ()
+    import torch
+
+    if not torch.cuda.is_available():
+        return ()
+    count, current = torch.cuda.device_count(), torch.cuda.current_device()
+    said = os.environ.get("CUDA_VISIBLE_DEVICES")
+    words = [str(number) for number in range(count)] if said is None else [word.strip() for word in said.split(",")]
+    names = [torch.cuda.get_device_name(number) for number in range(count)]
+    of_name = [number for number, name in enumerate(names) if name == names[current]]
+    return tuple(words[number] for number in sorted(of_name, key=lambda number: number != current))
 
 
 def device_memory() -> int | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,13 @@ import pytest
 import torch
 from mugraph.checking import drawn, far, whole
 from mugraph.cli import run
-from mugraph.commands import bench_run
+from mugraph.commands import bench_run, bench_worker
+from mugraph.commands.bench import Json
 from mugraph.commands.bench_files import whole_lines
+from mugraph.commands.bench_journal import Journal
 from mugraph.commands.bench_one import Asked, options_of
-from mugraph.commands.bench_run import Journal, Run, Worker
+from mugraph.commands.bench_run import Run
+from mugraph.commands.bench_worker import Worker
 from mugraph.reports.many_files import Row, plot, summary
 from mugraph.tune import device
 
@@ -119,6 +124,22 @@ def test_answers_count_for_what_was_asked(tmp_path: Path):
     assert Journal(None, asked, here).of(file) is None
 
 
+def test_an_answer_within_a_limit_counts_with_another(tmp_path: Path):
+    file, late, kept, here = tmp_path / "a.py", tmp_path / "late.py", tmp_path / "kept.jsonl", device.detect()
+    for one in (file, late):
+        one.write_text("x = 1\n")
+    asked = Asked(1.0, "inline", "auto", "both", ["eager"], 10.0)
+    cut_off: Json = {"rows": [], "failed": "it took longer than 10 s"}
+    Journal(kept, asked, here).keep(file, {"rows": []})
+    Journal(kept, asked, here).keep(late, cut_off)
+    more, less = (Journal(kept, msgspec.structs.replace(asked, limit_s=limit), here) for limit in (20.0, 5.0))
+    assert more.of(file) == less.of(file) == {"rows": []}
+    assert Journal(kept, asked, here).of(late) == less.of(late) == cut_off
+    assert more.of(late) is None, "there is more time for it"
+    more.keep(late, {"rows": [], "kernelbench": None})
+    assert Journal(kept, asked, here).of(late) == {"rows": [], "kernelbench": None}
+
+
 def test_the_tuner_is_told_to_the_search():
     options = options_of(Asked(1.0, "inline", "auto", "both", [], 10.0, "g-bfs", 100))
     assert (options.bounds.tuner, options.bounds.trials) == ("g-bfs", 100)
@@ -144,7 +165,7 @@ time.sleep(1000)
 
 def test_an_answer_counts_whose_comparison_does_not_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """As kept before it."""
-    monkeypatch.setattr(bench_run, "LEAST_S", -64.0)
+    monkeypatch.setattr(bench_worker, "LEAST_S", -64.0)
     worker = Worker(Asked(1.0, "inline", "auto", "both", [], 60.0), tmp_path, {})
     process = subprocess.Popen([sys.executable, "-c", NEVER_COMPARED], stdin=subprocess.PIPE, start_new_session=True)
     with (tmp_path / "said").open("w+b") as said:
@@ -333,8 +354,11 @@ def test_out_of_memory_beside_others_is_run_once_more(tmp_path: Path, monkeypatc
         full = file.name == "large.py" and not ended
         return {"rows": [], "errors": ["CUDA out of memory"] if full else [], "seconds": 0.0}
 
+    def end(_: Worker) -> None:
+        ended.append("end")
+
     monkeypatch.setattr(Worker, "answer", answer)
-    monkeypatch.setattr(Worker, "end", lambda _: ended.append("end"))
+    monkeypatch.setattr(Worker, "end", end)
     files = [tmp_path / name for name in ("a.py", "large.py", "z.py")]
     for file in files:
         file.write_text(file.name)
@@ -343,6 +367,51 @@ def test_out_of_memory_beside_others_is_run_once_more(tmp_path: Path, monkeypatc
     assert list(found) == files
     assert not any(one["errors"] for one in found.values())
     assert len(kept.read_text().splitlines()) == 3
+
+
+def test_files_are_shared_out_among_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    begun: list[tuple[str, Mapping[str, str]]] = []
+    together = threading.Barrier(4)
+
+    class Watched(Worker):
+        def __init__(self, asked: Asked, folder: Path, environment: Mapping[str, str]) -> None:
+            super().__init__(asked, folder, environment)
+            self.told = environment
+
+        def answer(self, file: Path) -> Json:
+            first = not any(name == file.name for name, _ in begun)
+            begun.append((file.name, self.told))
+            if first:
+                together.wait(20)
+            return {"rows": [], "errors": ["CUDA out of memory"] if first else [], "seconds": 0.0}
+
+    monkeypatch.setattr(bench_run, "Worker", Watched)
+    files = [tmp_path / f"{name}.py" for name in "abcd"]
+    for file in files:
+        file.write_text("x = 1\n")
+    asked = Asked(1.0, "inline", "auto", "both", ["eager"], 10.0)
+    found = Run(asked, Journal(None, asked, device.detect()), devices=("3", "GPU-5a")).answers(files, 4)
+    assert not any(one["errors"] for one in found.values())
+    first, again = begun[:4], begun[4:]
+    assert sorted(one["CUDA_VISIBLE_DEVICES"] for _, one in first) == ["3", "3", "GPU-5a", "GPU-5a"]
+    assert {one["CUDA_VISIBLE_DEVICES"] for _, one in again} <= {"3", "GPU-5a"}
+    folders = {(one["CUDA_VISIBLE_DEVICES"], one["MUGRAPH_SIDE_BY_SIDE"]) for _, one in first}
+    assert len(folders) == len({folder for _, folder in folders}) == 2, "each device has locks of its own"
+
+
+@pytest.mark.parametrize(("said", "words"), [(None, ("1", "2")), ("7, GPU-5a,GPU-5b", ("GPU-5a", "GPU-5b"))])
+def test_devices_that_are_alike(said: str | None, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch):
+    names = ["NVIDIA L4", "NVIDIA H200", "NVIDIA H200"]
+    monkeypatch.setattr(device, "driver_present", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(names))
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_name", names.__getitem__)
+    if said is None:
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    else:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", said)
+    assert device.alike() == words
 
 
 def test_no_file_begins_when_the_time_is_over(tmp_path: Path):
