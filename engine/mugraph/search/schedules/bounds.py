@@ -70,7 +70,7 @@ def _processor_us(
         if min(rows, columns) > 1:
             flops = 2.0 * rows * columns * depth * shape.trips(schedule, tiles, product.op)
             if product.is_exact:
-                busy += min(flops / (peak * costs.exact), least_flops(product, flops) / peak)
+                busy += min(flops / (peak * costs.exact), least_flops(product, flops, rows, columns) / peak)
             else:
                 busy += flops / (peak * max(costs.wide, costs.narrow))
     return chain, busy

@@ -281,9 +281,11 @@ def _is_miscompiled(shape: Shape, schedule: Schedule, target: Target) -> bool:
 
 
 def _swaps(shape: Shape, tile: Mapping[str, int]) -> tuple[bool, ...]:
-    """Transposed products are worth it where a product has few rows and many columns (a tensor core's 64 rows)."""
+    """Transposed products are worth it where a product has few rows and many columns (a tensor core's 64 rows), and
+    where the cores take the right operand along the depth and the left one alone lies so (in_parts.py)."""
     for product in shape.products:
         rows, columns = (prod(tile[axis] for axis in side) for side in (product.rows, product.columns))
-        if 1 < rows <= MIN_DOT * 2 and columns >= 64:
+        turns = product.is_exact and product.along_depth == (True, False)
+        if columns >= 64 and rows > 1 and (turns or rows <= MIN_DOT * 2):
             return (False, True)
     return (False,)
