@@ -26,6 +26,14 @@ def chances(x, w):
 # mugraph: x=f32[16, 32], w=f32[32, 32], other=f32[3]
 def numbered(x, w, other):
     return torch.softmax(torch.tanh(x @ w) @ w, -1), torch.arange(32, device=other.device.type) * 2.0
+
+
+# mugraph: x=f32[16, 32], w=f32[32, 32]
+def kept(x, w):
+    with torch.autocast(x.device.type, torch.bfloat16):
+        y = x @ w
+        with torch.autocast(x.device.type, enabled=False):
+            return torch.softmax(torch.tanh(y.float() @ w) @ w, -1)
 """
 
 
@@ -55,3 +63,13 @@ def test_around_it_autocast_is_on(loaded) -> None:
     ):  # fmt: skip
         with torch.no_grad(), context:
             assert loaded.kernels.chances_fits(x, w, "cpu") is expected
+
+
+def test_inside_it_is_off(loaded, monkeypatch) -> None:
+    x, w = torch.randn(16, 32), torch.randn(32, 32)
+    taken = []
+    monkeypatch.setattr(loaded.kernels, "kept", lambda *given: taken.append(given))
+    with torch.no_grad():
+        loaded.model.kept(x, w)
+    assert len(taken) == 1
+    assert {one.dtype for one in taken[0]} == {torch.bfloat16, torch.float32}

@@ -15,7 +15,6 @@ from torch._subclasses.fake_tensor import FakeTensor
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.pytorch.kernel_modules import takes_no_call
 from mugraph.trace.run.asked_devices import AskedDevices
-from mugraph.trace.run.autocast import noticed
 from mugraph.trace.run.frames import frame_of_caller, keywords_of
 from mugraph.trace.run.other_memory import told_of_memory
 from mugraph.trace.run.tape import STATEMENT, Happening, Loaded, Made, ModuleCalled, Record, Step, Tape, Was
@@ -95,7 +94,7 @@ class Recorder:
                 grad_mode.notices_inference(self._inference),
                 self._calls,
                 told_of_memory(self._calls.called),
-                noticed(self._autocast),
+                self._calls.autocast.noticed(self._autocast),
             ):
                 yield
         finally:
@@ -104,9 +103,9 @@ class Recorder:
             while self._writer.stack:
                 self._writer.close({})
 
-    def _autocast(self) -> None:
+    def _autocast(self, problem: str) -> None:
         if self._writer.watching:
-            self._writer.add(Happening(self._writer.site(), "torch.autocast", "runs under autocast"))
+            self._writer.add(Happening(self._writer.site(), "torch.autocast", problem))
 
     def _inference(self, problem: str) -> None:
         if self._writer.watching:
