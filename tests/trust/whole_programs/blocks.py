@@ -159,7 +159,8 @@ def context(body: Body) -> list[str]:
             else ["except ValueError:", "    NOTES.append('never')"]
         )
         return ["try:", *_some(body), *last]
-    return [f"with {body.rng.choice(CONTEXTS)}:", *_some(body)]
+    of_tensors = [f"torch.autocast({name}.device.type, enabled=False)" for name in (body.pick(),) if name is not None]
+    return [f"with {body.rng.choice([*CONTEXTS, *of_tensors])}:", *_some(body)]
 
 
 def nested(body: Body) -> list[str] | None:

@@ -35,7 +35,8 @@ _TORCH = words(
     torch.autograd.grad_mode.no_grad torch.autograd.grad_mode.inference_mode torch.autograd.grad_mode.enable_grad
     torch.autograd.grad_mode.set_grad_enabled torch.is_storage torch.promote_types
     torch.functional.broadcast_shapes
-    torch.amp.autocast_mode.autocast torch.jit.is_scripting torch._jit_internal.is_scripting torch._C.Size
+    torch.amp.autocast_mode.autocast torch.cuda.amp.autocast_mode.autocast torch.cpu.amp.autocast_mode.autocast
+    torch.jit.is_scripting torch._jit_internal.is_scripting torch._C.Size
     torch._jit_internal.is_tracing torch.jit._trace.is_tracing torch.compiler.is_compiling torch.is_autocast_enabled
     torch._C._get_tracing_state torch._C._log_api_usage_once torch._C.finfo torch._C.iinfo torch._C.device"""
 )

@@ -12,6 +12,7 @@ import torch
 
 from mugraph.ir.spelled import spelled
 from mugraph.trace.regions.user_code import library_name
+from mugraph.trace.run.device_types import DeviceType
 from mugraph.trace.run.varying import varying_in
 
 Conditions = dict[str, list[str]]
@@ -56,6 +57,8 @@ def about(expression: str, value: object, conditions: Conditions, here: str, con
         conditions.setdefault(f"len({expression})", [str(len(value))])
         for at, size in enumerate(value):
             conditions.setdefault(f"{expression}[{at}]", [repr(size)])
+    elif isinstance(value, DeviceType):
+        conditions.setdefault(expression, ["'cuda'", f"{here}.type"])
     elif text is not None:
         conditions.setdefault(expression, [text])
     elif isinstance(value, torch.dtype):

@@ -64,7 +64,7 @@ def conditions_of(
             if expression is not None and (event.method is not None or is_own_of_torch(type(event.module))):
                 _about_module(expression, event.module, conditions, paths, consumed, here, written)
         elif isinstance(event, Loaded) and event.name != "[]" and not _is_class_of(event, compared):
-            base = paths.get(event.base)
+            base = None if id(event.base) in consumed else paths.get(event.base)  # live-ins are on one device
             if base is None and isinstance(event.base, type):
                 base = kinds.get(event.base)
             if base is None or _is_property(event):
@@ -105,6 +105,8 @@ def _is_class_of(event: Loaded, compared: Set[type]) -> bool:
 
 def _is_property(event: Loaded) -> bool:
     """A property of a class of the user's: what it computes is code that ran (a lambda leaves no trace of that)."""
+    if isinstance(event.base, torch.Tensor):  # traced, a tensor's device is a property in Python
+        return False
     raw = getattr(type(event.base), event.name, None)
     function = raw.fget if isinstance(raw, property) else None
     return isinstance(function, FunctionType) and function.__name__ != "<lambda>"

@@ -13,6 +13,7 @@ import torch
 
 from mugraph.trace.pytorch.targets import last_part, target_of
 from mugraph.trace.pytorch.words import words
+from mugraph.trace.run.device_types import DeviceType
 from mugraph.trace.run.torch_mode import TorchMode
 
 HERE = torch.device("cpu")
@@ -47,8 +48,9 @@ def device_argument(name: str, args: Sequence[object], kwargs: Mapping[str, obje
 
 
 def problem_with(device: object) -> str | None:
-    """Why a call that names this device may be in no region. A `torch.device` is guarded where it is read."""
-    if device is None or isinstance(device, torch.device | int):
+    """Why a call that names this device may be in no region. A `torch.device`, and its type, are guarded where they are
+    read."""
+    if device is None or isinstance(device, torch.device | int | DeviceType):
         return None
     return None if str(device).partition(":")[0] == "cuda" else "names a device other than the GPU"
 

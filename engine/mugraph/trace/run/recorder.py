@@ -14,8 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.pytorch.kernel_modules import takes_no_call
-from mugraph.trace.run.autocast import noticed
-from mugraph.trace.run.devices import problem_with
+from mugraph.trace.run.asked_devices import AskedDevices
 from mugraph.trace.run.frames import frame_of_caller, keywords_of
 from mugraph.trace.run.other_memory import told_of_memory
 from mugraph.trace.run.tape import STATEMENT, Happening, Loaded, Made, ModuleCalled, Record, Step, Tape, Was
@@ -55,7 +54,7 @@ class Recorder:
         self.begun = 0  # steps, in all functions of a run
         self._writer = TapeWriter()
         self._calls = TorchCalls(self._writer, judge, hooks=__name__)
-        self._devices: dict[int, torch.device] = {}  # that tensors of the program were asked for
+        self._devices = AskedDevices(self._writer, judge)
 
     # -- life
 
@@ -95,7 +94,7 @@ class Recorder:
                 grad_mode.notices_inference(self._inference),
                 self._calls,
                 told_of_memory(self._calls.called),
-                noticed(self._autocast),
+                self._calls.autocast.noticed(self._autocast),
             ):
                 yield
         finally:
@@ -104,9 +103,9 @@ class Recorder:
             while self._writer.stack:
                 self._writer.close({})
 
-    def _autocast(self) -> None:
+    def _autocast(self, problem: str) -> None:
         if self._writer.watching:
-            self._writer.add(Happening(self._writer.site(), "torch.autocast", "runs under autocast"))
+            self._writer.add(Happening(self._writer.site(), "torch.autocast", problem))
 
     def _inference(self, problem: str) -> None:
         if self._writer.watching:
@@ -179,11 +178,12 @@ class Recorder:
 
         def compute() -> object:
             self.before(function)
+            given, named = self._devices.given(function, args, kwargs)
             before = len(self._writer.tape.events)
             site = self._writer.site()
             was = Was.of(getattr(function, "__self__", None))
             varies = next(varying_in((args, kwargs)), None) is not None
-            result = of_numbers(self.judge, function, args, kwargs) if varies else function(*args, **kwargs)
+            result = of_numbers(self.judge, function, given, named) if varies else function(*given, **named)
             if function is getattr and len(args) >= 2 and not isinstance(args[0], torch.Tensor):
                 self._writer.add(Loaded(site, node, args[0], str(args[1]), result))
             after = self._writer.tape.events[before : before + 64]
@@ -193,8 +193,7 @@ class Recorder:
             verdict = self.judge.call(function, recorded)
             if verdict is not None:
                 self._writer.add(Happening(site, verdict.name, verdict.problem, verdict.mutates, before=was))
-            self._about_devices(function, args, result)
-            return result
+            return self._devices.called(function, args, result)
 
         return self._evaluate(node, compute)
 
@@ -208,16 +207,19 @@ class Recorder:
     def binary(self, node: int, name: str, left: object, right: object) -> object:
         if not self._writer.watching:
             return BINARY[name](left, right)
+        self._devices.computed(left, right)
+        return self._operator(node, name, left, right)
+
+    def _operator(self, node: int, name: str, left: object, right: object) -> object:
         return self._evaluate(node, lambda: computed(name, BINARY[name], (left, right)))
 
     def compare(self, node: int, name: str, left: object, right: object) -> object:
-        if self._writer.watching and (isinstance(left, torch.device) or isinstance(right, torch.device)):
-            own = id(left) in self._devices and id(right) in self._devices
-            self._writer.add(Happening(self._writer.site(), "torch.device", None if own else "compares devices"))
-        if self._writer.watching:
-            self._decide(left, right)
-            self._decide(right, left)
-        return self.binary(node, name, left, right)
+        if not self._writer.watching:
+            return BINARY[name](left, right)
+        self._devices.compared(left, right)
+        self._decide(left, right)
+        self._decide(right, left)
+        return self._operator(node, name, left, right)
 
     def compared(self, _: int, value: object) -> object:
         """An operand of a comparison that no hook makes: one of several, or with what is in something."""
@@ -232,18 +234,12 @@ class Recorder:
             for number in varying_in(value):
                 number.decide()
 
-    def _about_devices(self, function: Callable[..., object], args: tuple[object, ...], result: object) -> None:
-        """Notes what would have another result on the device where the program runs in the end."""
-        if isinstance(result, torch.device) and any(problem_with(arg) for arg in args if isinstance(arg, str)):
-            self._writer.add(Happening(self._writer.site(), "torch.device", "names a device other than the GPU"))
-        elif function in (str, repr, format, hash) and any(isinstance(arg, torch.device) for arg in args):
-            self._writer.add(Happening(self._writer.site(), "torch.device", "asks which device a tensor is on"))
-
     def inplace(self, node: int, name: str, left: object, right: object) -> object:
         if not self._writer.watching:
             return INPLACE[name](left, right)
         if type(left) in (list, dict, set):
             self._writer.add(Happening(self._writer.site(), "augmented assignment", None, id(left)))
+        self._devices.computed(left, right)
         return self._evaluate(node, lambda: computed(name, INPLACE[name], (left, right)))
 
     def unary(self, node: int, name: str, operand: object) -> object:
@@ -257,11 +253,8 @@ class Recorder:
         if isinstance(base, Varying):
             base.decide()
         value = self._evaluate(node, lambda: getattr(base, name))
-        if isinstance(base, torch.device):
-            self._writer.add(Happening(self._writer.site(), "torch.device", "asks which device a tensor is on"))
-        elif isinstance(base, torch.Tensor) and isinstance(value, torch.device):
-            self._devices[id(value)] = value
-        if not isinstance(base, torch.Tensor):
+        value = self._devices.read(base, name, value)
+        if not isinstance(base, torch.Tensor) or isinstance(value, torch.device):
             self._writer.add(Loaded(self._writer.site(), node, base, name, value))
         return value
 

@@ -15,6 +15,7 @@ from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.pytorch.targets import KEEPS_TYPE, REPEATABLE, functional_form, impurity, last_part, target_of
 from mugraph.trace.pytorch.words import words
 from mugraph.trace.run.arguments import NotAnArgument, as_arguments
+from mugraph.trace.run.autocast import AutocastMode
 from mugraph.trace.run.data_sizes import comes_of_data
 from mugraph.trace.run.devices import ASKS_WHERE, HERE, device_argument, elsewhere, makes_tensors, problem_with
 from mugraph.trace.run.frames import frame_of_caller
@@ -55,6 +56,7 @@ class TorchCalls(TorchMode):
         self._judge = judge
         self._hooks = hooks
         self.grad_mode = GradMode()
+        self.autocast = AutocastMode()
 
     def called(self, function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> object:
         target = target_of(function)
@@ -87,7 +89,7 @@ class TorchCalls(TorchMode):
             return out
         of_data = "returns as many as its data say" if comes_of_data(target, args, kwargs) else None
         problem = self._third_party() or of_data or _structure_problem(out) or problem_with(place)
-        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+        if self.autocast.on:
             problem = problem or "runs under autocast"
         writes, in_place = self._note_writes(given, before), ""
         if writes:
@@ -139,7 +141,7 @@ class TorchCalls(TorchMode):
         numbers = dict(zip(map(id, given), inputs, strict=True))
         writes = self._note_writes(given, before)
         problem = self._third_party() or (None if len(writes) == 1 else "writes in place")
-        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+        if self.autocast.on:
             problem = problem or "runs under autocast"
         positional: tuple[Argument, ...] = ()
         try:

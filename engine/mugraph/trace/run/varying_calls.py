@@ -30,6 +30,17 @@ def of_numbers(
 
 def _takes_them(judge: Judge, function: object) -> bool:
     """Whether what the function does with numbers is seen: it is watched, or gives them to PyTorch's calls."""
+    if is_watched(judge, function):
+        return True
+    while isinstance(function, functools.partial):
+        function = cast("functools.partial[object]", function).func
+    owner = getattr(function, "__self__", None)
+    root = str(getattr(function, "__module__", None) or "").partition(".")[0]
+    return isinstance(owner, torch.Tensor) or root == "torch"
+
+
+def is_watched(judge: Judge, function: object) -> bool:
+    """Whether what a call of it does is recorded: it is watched code, or calls that first."""
     while isinstance(function, functools.partial):
         function = cast("functools.partial[object]", function).func
     if isinstance(function, torch.nn.Module):
@@ -37,11 +48,7 @@ def _takes_them(judge: Judge, function: object) -> bool:
     elif isinstance(function, type):
         function = function.__init__
     code = _code(function)
-    if code is not None and HOOKS in code.co_names and judge.watches(code):
-        return True
-    owner = getattr(function, "__self__", None)
-    root = str(getattr(function, "__module__", None) or "").partition(".")[0]
-    return isinstance(owner, torch.Tensor) or root == "torch"
+    return code is not None and HOOKS in code.co_names and judge.watches(code)
 
 
 def _code(function: object) -> CodeType | None:
