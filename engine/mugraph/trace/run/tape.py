@@ -17,7 +17,7 @@ from mugraph.trace.run.varying import Varying
 from mugraph.trace.syntax.nodes import Numbering
 from mugraph.trace.syntax.source import Source
 
-_COPIED = 32
+_COPIED = 1024
 
 
 @dataclass(frozen=True, slots=True)
