@@ -27,12 +27,7 @@ def picked_names(
     wanted = {number: one for number, one in picked.items() if number not in names}
     if not wanted:
         return {}
-    written = {
-        scope.values.storage(old)
-        for event in events
-        if isinstance(event, Record)
-        for old, _ in event.writes
-    }
+    written = {scope.values.storage(old) for event in events if isinstance(event, Record) for old, _ in event.writes}
     told = told_before(unit, events, paths)
     found: dict[int, str] = {}
     for number, one in wanted.items():
