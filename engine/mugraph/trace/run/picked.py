@@ -42,9 +42,12 @@ class Pick:
 
 def pick_of(target: str, args: Sequence[object]) -> Pick | None:
     """None of a call that asks for something else than places, of which a number says one."""
-    if target != PICKS or len(args) != 2 or not isinstance(args[0], torch.Tensor):
+    if target != PICKS or len(args) != 2:
         return None
-    parts = cast("tuple[object, ...]", args[1]) if type(args[1]) is tuple else (args[1],)
+    base, index = args
+    if not isinstance(base, torch.Tensor):
+        return None
+    parts = _parts(index)
     if not any(isinstance(part, Varying) for part in parts):
         return None
     for part in parts:
@@ -53,15 +56,18 @@ def pick_of(target: str, args: Sequence[object]) -> Pick | None:
                 return None
         elif type(part) not in _UNVARYING or next(varying_in(part), None) is not None:
             return None
-    return Pick(args[0], args[1])
+    return Pick(base, index)
+
+
+def _parts(index: object) -> tuple[object, ...]:
+    return cast("tuple[object, ...]", index) if isinstance(index, tuple) else (index,)
 
 
 def _skew(pick: Pick, info: TensorInfo) -> int:
     """Of another row, which may begin at another place of a word."""
     with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
         size, strides = pick.base.element_size(), pick.base.stride()
-    parts = cast("tuple[object, ...]", pick.index) if isinstance(pick.index, tuple) else (pick.index,)
-    asked = [part for part in parts if part is not None]
+    asked = [part for part in _parts(pick.index) if part is not None]
     at = next((at for at, part in enumerate(asked) if part is Ellipsis), len(asked))
     asked[at : at + 1] = [slice(None)] * (len(strides) - len(asked) + 1)
     moved = [step for step, part in zip(strides, asked, strict=False) if isinstance(part, Varying)]

@@ -60,7 +60,7 @@ def take(settings: Collection[Tf32]) -> None:
 @contextmanager
 def as_set(settings: Collection[Tf32] | None) -> Generator[None]:
     """PyTorch takes TF32 for what these settings are about and for nothing else, and then as before. None: as it is."""
-    before = {setting for setting in OPERATIONS if is_set(setting)}
+    before: set[Tf32] = {setting for setting in OPERATIONS if is_set(setting)}
     if settings is None or before == {*settings}:
         yield
         return

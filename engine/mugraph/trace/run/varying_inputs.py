@@ -34,9 +34,10 @@ _IN_CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "__setstat
 
 @dataclass(frozen=True)
 class Inputs:
-    """names: of the numbers that are given as ones that vary; None: all that may be. others: how far whole numbers are
-    from the call's, and whether others are other ones; 0: they are the call's. kept: attributes that methods of the object's class set. same: arguments that a run has given the same
-    number each time, which stays what it is. whole: whether whole numbers are among them, or say sizes"""
+    """names: of the numbers that are given as ones that vary; None: all that may be. others: how far from 0 other whole
+    numbers are than the call's, where other numbers are given; 0: the call's own. kept: attributes that methods of the
+    object's class set. same: arguments that a run has given the same number each time, which stays what it is. whole:
+    whether whole numbers are among them, or say sizes"""
 
     watch: Watch
     names: frozenset[str] | None
