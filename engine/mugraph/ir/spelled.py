@@ -12,7 +12,7 @@ from typing import Any
 
 def spelled(value: object) -> str | None:
     """Of numbers of NumPy's, of classes that inherit from a number or a text, of infinite ones, of members of
-    enumerations, slices, sets, and small containers of these. None of anything else."""
+    enumerations, slices, sets, and lists, tuples and dicts of these. None of anything else."""
     given: Any = value
     kind: Any = type(value)
     name = kind.__qualname__  # the module is `__main__` where the file itself is run
@@ -34,16 +34,19 @@ def spelled(value: object) -> str | None:
         return str(value)
     if kind is slice or kind is range:
         parts: Any = (given.start, given.stop, given.step)
-    elif kind is dict and len(given) <= 16:
+    elif kind is dict:
         parts = [one for pair in given.items() for one in pair]
-    elif (kind in (tuple, list) and len(given) <= 16) or kind in (set, frozenset):
+    elif kind in (tuple, list, set, frozenset):
         parts = given
     else:
         return None
+    if kind in (tuple, list) and len(parts) > 256 and all(type(one) in (int, float, str, bool) for one in parts):
+        return f"{name}({len(parts)}, {sha256(repr(given).encode('utf-8', 'surrogatepass')).hexdigest()})"
     said: list[str] = []
     for part in parts:
         one = spelled(part)
         if one is None:
             return None
         said.append(one)
-    return f"{name}({', '.join(sorted(said) if kind in (set, frozenset) else said)})"
+    text = ", ".join(sorted(said) if kind in (set, frozenset) else said)
+    return f"{name}({text if len(text) <= 4096 else sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()})"

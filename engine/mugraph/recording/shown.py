@@ -6,6 +6,8 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from mugraph.recording.memory import Seen
 from mugraph.trace.picture import Items, Node, Object, Pairs, Picture, Reference, Tensor, Value
 from mugraph.trace.syntax.shapes import DTYPES, BadShapes, TensorSpec, parse_spec
@@ -113,7 +115,11 @@ def _at(node: ast.expr, picture: Picture, self_name: str | None, whole: bool) ->
         case ast.Attribute(owner, name):
             return _part(_at(owner, picture, self_name, whole), name, picture)
         case ast.Subscript(owner, ast.Constant(int() | str() as key)):
-            return _item(_at(owner, picture, self_name, whole), key, picture)
+            found = _at(owner, picture, self_name, whole)
+            return _row(found) if isinstance(found, Tensor) else _item(found, key, picture)
+        case ast.Subscript(owner, ast.Name() | ast.Attribute() | ast.BinOp() | ast.UnaryOp()):
+            found = _at(owner, picture, self_name, whole)
+            return _row(found) if isinstance(found, Tensor) else None
         case _:
             return None
 
@@ -128,6 +134,11 @@ def _part(owner: Node | Value, name: str, picture: Picture) -> Node | Value:
     if name in owner.state:
         return _node(owner.state[name], picture)
     return next((found for kind in _HELD if (found := _of_pairs(owner.state, kind, name, picture)) is not None), None)
+
+
+def _row(tensor: Tensor) -> Tensor | None:
+    """At a number. All rows have the same shape and strides."""
+    return replace(tensor, shape=tensor.shape[1:], strides=tensor.strides[1:]) if tensor.shape else None
 
 
 def _item(owner: Node | Value, key: int | str, picture: Picture) -> Node | Value:

@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+from mugraph.ir.ops import Tf32
+
 
 class Reference(msgspec.Struct, frozen=True, tag="ref", tag_field="is"):
     at: int
@@ -171,7 +173,8 @@ class Distributed(msgspec.Struct, frozen=True):
 
 class Around(msgspec.Struct, frozen=True):
     """autocast: type by device, where it was on. distributed: None where no process group was set up. path: folders of
-    the user's that modules were imported from."""
+    the user's that modules were imported from. tf32: the settings that let PyTorch take it; None where that was not
+    recorded."""
 
     default_dtype: str = "float32"
     grad: bool = False
@@ -179,6 +182,7 @@ class Around(msgspec.Struct, frozen=True):
     autocast: dict[str, str] = {}
     distributed: Distributed | None = None
     path: tuple[str, ...] = ()
+    tf32: tuple[Tf32, ...] | None = None
 
 
 class Picture(msgspec.Struct, frozen=True):

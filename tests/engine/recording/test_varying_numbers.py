@@ -62,6 +62,54 @@ def test_a_recorded_call_with_another_number_fits(tmp_path: Path, record: Callab
     assert [why for one in calls for why in misfits(region, one)] == []
 
 
+STEPS = """\
+import torch
+
+
+class Sampler:
+    def __init__(self, count):
+        self.levels = torch.linspace(1.0, 0.0, count + 1).view(-1, 1).expand(-1, {width}).contiguous()
+        self.at = 0
+
+    @torch.no_grad()
+    def step(self, x, noise):
+        found = x.softmax(-1) * self.levels[self.at] + noise * self.levels[self.at + 1]
+        self.at += 1
+        return found
+
+
+if __name__ == "__main__":
+    for count, width in (({count}, 32), ({count} + 3, {other})):
+        sampler, x = Sampler(count), torch.ones(16, width)
+        sampler.levels = sampler.levels[:, :1].expand(-1, width).contiguous()
+        for at in range(count):
+            x = sampler.step(x, torch.ones(16, width))
+"""
+
+
+@pytest.mark.parametrize("other", [32, 48])
+@pytest.mark.parametrize("count", [1, 5])
+def test_rows_at_another_number_in_each_call_fit_them_all(
+    count: int, other: int, tmp_path: Path, record: Callable[..., object]
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(STEPS.format(count=count, other=other, width=32))
+    record(sys.executable, "program.py")
+    text = path.read_text()
+    region = next(one for one in trace(path).regions if one.status is None)
+    rows = {one.expression for one in region.live_ins} - {"x", "noise"}
+    assert rows == {"self.levels[self.at]", "self.levels[self.at + 1]"}
+    assert region.guards == ()
+    calls = seen(path, text)["Sampler.step"]
+    assert not any(unknown(region, one, frozenset()) for one in calls)
+    width = region.values[region.live_ins[0].value].shape[-1]
+    fit = {one.call.arguments["x"]: [*misfits(region, one)] for one in calls}
+    assert any(not whys for whys in fit.values())
+    for shape, whys in fit.items():
+        assert bool(whys) == (f", {width}]" not in shape)
+        assert not any("self.at ==" in why for why in whys)
+
+
 @pytest.mark.parametrize("value", ["0.5", "1e-05", "-2.0"])
 def test_numbers_in_all_spellings(value: str, tmp_path: Path, record: Callable[..., object]) -> None:
     reads, guards = traced(tmp_path, record, value, 4)["step"]

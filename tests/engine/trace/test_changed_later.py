@@ -23,6 +23,8 @@ CHANGED = {
     "the length of a dict": ("kept = {}", "kept[step] = w", "len(kept)", "pass"),
     "a number in a dict": ("kept = {'by': 2.0}", "pass", "kept['by']", "kept['by'] = 3.0"),
     "a list in a dict": ("kept = {'by': [2.0]}", "pass", "len(kept['by'])", "kept['by'].append(w)"),
+    "a number in a long list": ("kept = [2.0] * 40", "pass", "sum(kept)", "kept[step] = 3.0"),
+    "a number in a very long list": ("kept = [2.0] * 5000", "pass", "sum(kept)", "kept[step] = 3.0"),
     "a long list": ("kept = [w] * 40", "kept.pop()", "len(kept)", "pass"),
 }
 

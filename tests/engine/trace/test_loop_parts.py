@@ -58,8 +58,8 @@ def test_a_part_of_what_the_step_computes_is_computed_in_it(regions: Regions) ->
 def test_a_part_at_a_number_that_no_loop_changes_is_part_of_the_region(regions: Regions) -> None:
     region = only(
         regions("""
-        # mugraph: a=f32[2, 5, 8], w=f32[8, 8], n=3
-        def f(a, w, n):
+        # mugraph: a=f32[2, 5, 8], w=f32[8, 8]
+        def f(a, w, n=3):
             return (a[:, n] @ w).softmax(-1)
         """)
     )

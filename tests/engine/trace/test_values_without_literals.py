@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mugraph.ir.spelled import spelled
 
 from tests.engine.trace.partition import Regions, only
 
@@ -54,6 +55,10 @@ USES = {
     "{1, 2}": "x + 1 if 2 in held else x",
     "(slice(0, 8), 3)": "x[held[0]] * held[1]",
     "range(2, 5)": "x * held.stop",
+    "[*range(3, 30)]": "x + 1 if 4 in held else x",
+    "tuple('abcdefghij' * 40)": "x * held.index('c')",
+    "{n: n * 0.5 for n in range(40)}": "x * sum(held.values())",
+    "[(n, 0.5) for n in range(400)]": "x * sum(some for _, some in held)",
 }
 
 
@@ -68,6 +73,28 @@ def test_the_region_is_for_that_value(regions: Regions, held: str, where: str) -
         if one.startswith(f"_spelled({'held' if where == 'local' else 'self.held'}) ==")
     ]
     assert guard.count("==") == 1
+
+
+LONG = {
+    "numbers": [*range(3, 30)],
+    "many numbers": [0.5] * 2000,
+    "many words": ["ab", "cd"] * 400,
+    "pairs": [(n, 0.5) for n in range(500)],
+    "a tuple": tuple(range(1000)),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("at", [0, 17, -1])
+def test_of_long_lists_each_item_counts(name: str, at: int) -> None:
+    items = [*LONG[name]]
+    said = spelled(items)
+    assert said is not None
+    assert said == spelled([*items])
+    assert said != spelled(tuple(items))
+    for other in (9, 3.0, True, "other", (n := items[at], n)):
+        assert spelled([*items[:at], other, *items[at:][1:]]) != said
+    assert spelled([*items, items[-1]]) != said
 
 
 def test_numbers_of_numpy_are_operands_as_python_s_are(regions: Regions) -> None:

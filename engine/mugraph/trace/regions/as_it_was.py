@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mugraph.trace.regions.conditions import constant
+from mugraph.trace.regions.conditions import constant, without_literal
 from mugraph.trace.run.tape import Event, Happening, Loaded, Was
 
 
@@ -21,7 +21,8 @@ def changed_later(read: Iterable[object], events: Sequence[Event], tape: Sequenc
     for event in tape[start:]:
         if isinstance(event, Happening) and event.mutates in held and event.mutates not in seen:
             seen.add(event.mutates)  # later changes begin from what this one left
-            if event.before is not None and _said(event.before) != _said(Was.of(held[event.mutates])):
+            now = Was.of(held[event.mutates])
+            if event.before is not None and (_said(event.before) != _said(now) or _is_unknown(event.before)):
                 return True
     return False
 
@@ -32,4 +33,11 @@ def _holds(value: object) -> bool:
 
 def _said(was: Was | None) -> tuple[int, str | None] | None:
     """What a guard says of it."""
-    return (was.length, constant(was.items) if was.items is not None else None) if was is not None else None
+    if was is None:
+        return None
+    return was.length, constant(was.items) or without_literal(was.items) if was.items is not None else None
+
+
+def _is_unknown(was: Was) -> bool:
+    """Whether nobody knows any more what was in it, which a guard may be about."""
+    return was.items is None

@@ -20,6 +20,7 @@ from mugraph.trace.regions.known import without_found
 from mugraph.trace.regions.live_outs import left_none, live_outs_of
 from mugraph.trace.regions.loop_parts import loop_parts, names_without
 from mugraph.trace.regions.number_names import number_names
+from mugraph.trace.regions.picked_names import picked_from, picked_names
 from mugraph.trace.regions.positions import moving
 from mugraph.trace.regions.record_values import needed, refs
 from mugraph.trace.regions.region_devices import global_devices, homeless_values
@@ -102,6 +103,11 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     names = {number: ast.unparse(node) for number, node in parts.items()}
     for expression, tensor in paths.tensors():
         names.setdefault(scope.values.number_at(tensor, start), expression)
+    picked = picked_names(scope, unit, events, paths, consumed, names)
+    if isinstance(picked, Offence):
+        return picked
+    consumed = {n: consumed[n] for n in sorted(consumed, key=picked.keys().__contains__)}  # these last
+    names |= picked
     numbers = number_names(scope, unit, events, paths, consumed, names)
     names |= numbers
     for number, record in consumed.items():
@@ -130,7 +136,7 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         events,
         {name: snapshot[name] for name in sorted(read) if name in snapshot} | devices,
         paths,
-        {id(scope.values.tensor(number)): names[number] for number in consumed},
+        {id(scope.values.tensor(number)): names[number] for number in (*consumed, *picked_from(scope, events, picked))},
         here,
     )
     if (write := moving(visible, conditions)) is not None:

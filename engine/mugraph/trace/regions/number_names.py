@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from mugraph.ir.numbers import number_expression
 from mugraph.trace.regions.paths import Paths
@@ -34,6 +34,16 @@ def number_names(
     like = next((names[number] for number in consumed if number in names and number not in varying), None)
     if not varying or like is None:
         return {}
+    told = told_before(unit, events, paths)
+    found: dict[int, str] = {}
+    for number, value in varying.items():
+        if (text := told(value)) is not None:
+            found[number] = number_expression(text, like, _is_narrow(scope, number, events))
+    return found
+
+
+def told_before(unit: Unit, events: Sequence[Event], paths: Paths) -> Callable[[Varying], str | None]:
+    """Says a number that varies as Python text, of what the function has before the unit; None where that has none."""
     step = unit.activation.steps[unit.first]
     known: dict[int, str] = {}
     for name, value in step.names.items():
@@ -44,11 +54,7 @@ def number_names(
             suffix = event.name if event.name.startswith("[") else f".{event.name}"
             known.setdefault(id(event.value), f"{base}{suffix}")
     since = math.inf if _binds_inside(unit) else step.at
-    found: dict[int, str] = {}
-    for number, value in varying.items():
-        if (text := text_of(value, known, since)) is not None:
-            found[number] = number_expression(text, like, _is_narrow(scope, number, events))
-    return found
+    return lambda value: text_of(value, known, since)
 
 
 def _binds_inside(unit: Unit) -> bool:

@@ -44,7 +44,8 @@ class Scope:
     @cached_property
     def computed(self) -> frozenset[int]:
         """The values that calls of the run have made."""
-        return frozenset(n for event in self.tape.events if isinstance(event, Record) for n in event.outputs)
+        made = {n for event in self.tape.events if isinstance(event, Record) for n in event.outputs}
+        return frozenset(made | {number for number, one in self.tape.picked.items() if one.base in made})
 
     def info(self, number: int, lasts: bool | None) -> TensorInfo:
         """What is known of a value.

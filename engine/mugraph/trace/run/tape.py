@@ -17,7 +17,7 @@ from mugraph.trace.run.varying import Varying
 from mugraph.trace.syntax.nodes import Numbering
 from mugraph.trace.syntax.source import Source
 
-_COPIED = 32
+_COPIED = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,16 @@ class ModuleCalled:
 Event = Record | Happening | Loaded | Made | ModuleCalled
 
 
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """A view that was asked for by a number that varies. base: value number of the tensor it was asked of; record: of
+    the call, as one that makes nothing"""
+
+    base: int
+    index: object
+    record: Record
+
+
 @dataclass(slots=True)
 class Step:
     """One execution of one statement.
@@ -196,9 +206,11 @@ class File:
 class Tape:
     """homeless: values made on the default device, which may be another than that of the program's inputs
     varying: value numbers of numbers that may be others at the next call
+    picked: value numbers of views that are others where such a number is another one
     """
 
     events: list[Event] = field(default_factory=list[Event])
     activations: list[Activation] = field(default_factory=list[Activation])
     homeless: set[int] = field(default_factory=set[int])
     varying: dict[int, Varying] = field(default_factory=dict[int, Varying])
+    picked: dict[int, Picked] = field(default_factory=dict[int, Picked])

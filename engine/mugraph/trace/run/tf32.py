@@ -9,7 +9,8 @@ first alone, as torch.compile reads that.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
@@ -54,3 +55,17 @@ def take(settings: Collection[Tf32]) -> None:
     backends = cast("Any", torch.backends)
     backends.cudnn.allow_tf32 = "cudnn" in settings
     backends.cuda.matmul.allow_tf32 = "cublas" in settings
+
+
+@contextmanager
+def as_set(settings: Collection[Tf32] | None) -> Generator[None]:
+    """PyTorch takes TF32 for what these settings are about and for nothing else, and then as before. None: as it is."""
+    before: set[Tf32] = {setting for setting in OPERATIONS if is_set(setting)}
+    if settings is None or before == {*settings}:
+        yield
+        return
+    take(settings)
+    try:
+        yield
+    finally:
+        take(before)

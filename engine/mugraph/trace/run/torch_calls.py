@@ -78,6 +78,9 @@ class TorchCalls(TorchMode):
         known = {id(tensor) for tensor in given}
         out = recurrent_by_shape(target, args) or function(*plain, **keywords)
         of_call.made(out)
+        if of_call.pick is not None and isinstance(out, torch.Tensor):
+            of_call.pick.note(self._writer, out, self._third_party())
+            return out
         produced = list(tensors_in(out))
         name = last_part(target)
         place = device_argument(name, args, kwargs)

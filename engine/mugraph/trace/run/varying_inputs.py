@@ -34,13 +34,14 @@ _IN_CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "__setstat
 
 @dataclass(frozen=True)
 class Inputs:
-    """names: of the numbers that are given as ones that vary; None: all that may be. others: other numbers than the
-    call's. kept: attributes that methods of the object's class set. same: arguments that a run has given the same
-    number each time, which stays what it is. whole: whether whole numbers are among them, or say sizes"""
+    """names: of the numbers that are given as ones that vary; None: all that may be. others: how far from 0 other whole
+    numbers are than the call's, where other numbers are given; 0: the call's own. kept: attributes that methods of the
+    object's class set. same: arguments that a run has given the same number each time, which stays what it is. whole:
+    whether whole numbers are among them, or say sizes"""
 
     watch: Watch
     names: frozenset[str] | None
-    others: bool
+    others: int
     kept: frozenset[str] = frozenset()
     same: frozenset[str] = frozenset()
     whole: bool = True
@@ -67,7 +68,7 @@ class Inputs:
             return value
         if self.names is not None and name not in self.names:
             return value
-        return self.watch.given(name, _another(value) if self.others else value)
+        return self.watch.given(name, _another(value, self.others) if self.others else value)
 
 
 def _positional(function: object) -> list[str]:
@@ -81,10 +82,10 @@ def _positional(function: object) -> list[str]:
     return [one.name for one in every if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
 
 
-def _another(number: float) -> float:
-    """Of the same sign, and below 1 if it is."""
+def _another(number: float, away: int) -> float:
+    """Of the same sign, and below 1 if it is. away: from 0, of a whole number"""
     if type(number) is int:
-        return number + (1 if number >= 0 else -1)
+        return number + (away if number >= 0 else -away)
     return number * 0.8125 if number else 0.3125
 
 
@@ -112,7 +113,16 @@ def done(tape: Tape, values: Values) -> list[Hashable]:
             found.append((event.target, args, named, event.problem, event.in_place, made))
         elif isinstance(event, Happening):
             found.append((event.name, event.problem))
+    for number, view in tape.picked.items():
+        found.append((number, values.infos[number], view.base, _index(view.index)))
     return found
+
+
+def _index(part: object) -> Hashable:
+    """Of a place that was asked for."""
+    if isinstance(part, Varying):
+        return _computed(part)
+    return tuple(map(_index, cast("tuple[object, ...]", part))) if isinstance(part, tuple) else repr(part)
 
 
 def _said(argument: Argument, tape: Tape) -> Hashable:

@@ -10,6 +10,7 @@ import torch
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from mugraph.ops.algebra.registry import canonical, entry_for
+from mugraph.trace.run.picked import Pick, pick_of
 from mugraph.trace.run.tape_writer import TapeWriter
 from mugraph.trace.run.varying import Varying, varying_in
 
@@ -23,7 +24,7 @@ _TINY = 1e-4
 @dataclass(frozen=True)
 class Taken:
     """A call's arguments, with plain numbers to make it with, and with tensors to write it down with. numbers: the
-    value numbers of these, by their ids; kept: the numbers that vary"""
+    value numbers of these, by their ids; kept: the numbers that vary; pick: of a call that makes a view by one"""
 
     args: tuple[object, ...]
     kwargs: Mapping[str, object]
@@ -31,6 +32,7 @@ class Taken:
     named: Mapping[str, object]
     numbers: Mapping[int, int]
     kept: Sequence[Varying]
+    pick: Pick | None = None
 
     def made(self, out: object) -> None:
         """The call's result follows from a number that varies, so that its numbers are no constants."""
@@ -44,6 +46,9 @@ def taken(
     """tensors: among the arguments. A number that the call takes for another purpose is decided by."""
     if next(varying_in((args, kwargs)), None) is None:
         return Taken(args, kwargs, args, kwargs, {}, ())
+    if writer.watching and (pick := pick_of(target, args)) is not None:
+        plain = tuple(map(_plain, args))
+        return Taken(plain, kwargs, plain, kwargs, {}, [*varying_in(args)], pick)
     allowed = _allowed(target, args, kwargs, cast("Sequence[torch.Tensor]", tensors))
     kept: list[Varying] = []
     numbers: dict[int, int] = {}

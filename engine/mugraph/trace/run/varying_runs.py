@@ -31,19 +31,22 @@ class Runs:
         """With numbers that vary, where the run does the same with other ones; raises what `run` does."""
         names: frozenset[str] | None = None
         for _ in range(_TRIES):
-            watch, others = self._with(names, others=True)
+            watch, others = self._with(names, others=1)
             if not watch.names:
                 return
-            if others is not None and not watch.decides and self.recorder.tape.varying:
+            if others is None and not watch.decides:  # a number may be a table's last place
+                watch, others = self._with(names, others=-1)
+            tape = self.recorder.tape
+            if others is not None and not watch.decides and (tape.varying or tape.picked):
                 watch, same = self._with(names)
                 if same == others and not watch.decides:
                     return
             names = frozenset(watch.names - watch.decides) if watch.decides else frozenset()
             if not names:
                 break
-        self.run(Inputs(Watch(), frozenset(), others=False))
+        self.run(Inputs(Watch(), frozenset(), others=0))
 
-    def _with(self, names: frozenset[str] | None, *, others: bool = False) -> tuple[Watch, list[Hashable] | None]:
+    def _with(self, names: frozenset[str] | None, *, others: int = 0) -> tuple[Watch, list[Hashable] | None]:
         """What a run does with numbers that vary, as `Inputs` takes them; None where it did not come to its end."""
         entry, watch = self.entry, Watch(now=lambda: self.recorder.begun)
         kept = set_by_methods(self.source.tree, entry.owner)

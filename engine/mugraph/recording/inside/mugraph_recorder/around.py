@@ -1,4 +1,5 @@
-"""What is set around a call: the default type, autocast, whether gradients are wanted, and the module's own data."""
+"""What is set around a call: the default type, autocast, TF32, whether gradients are wanted, and the module's own
+data."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from typing import Any
 from .groups import distributed
 
 _DEVICES = ("cpu", "cuda")
+_MULTIPLIED = {"cudnn": "conv", "cublas": "matmul"}
+"""Settings of TF32, and what PyTorch calls that they are about."""
 
 
 def around() -> dict[str, Any]:
@@ -21,12 +24,24 @@ def around() -> dict[str, Any]:
         "inference": bool(torch.is_inference_mode_enabled()),
         "autocast": {},
         "distributed": distributed(),
+        "tf32": [setting for setting in _MULTIPLIED if _takes_tf32(torch, setting)],
         "path": [os.path.abspath(place) for place in sys.path if _is_own(place)],
     }
     for device in _DEVICES:
         if torch.is_autocast_enabled(device):
             found["autocast"][device] = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
     return found
+
+
+def _takes_tf32(torch: Any, setting: str) -> bool:
+    """What was set by `fp32_precision` may be unreadable as `allow_tf32`."""
+    if os.environ.get("NVIDIA_TF32_OVERRIDE") == "0":
+        return False
+    read = getattr(torch._C, "_get_fp32_precision_getter", None)
+    if read is not None:
+        return read("cuda", _MULTIPLIED[setting]) == "tf32"
+    backends = torch.backends
+    return bool(backends.cudnn.allow_tf32 if setting == "cudnn" else backends.cuda.matmul.allow_tf32)
 
 
 def _is_own(place: str) -> bool:
