@@ -56,8 +56,8 @@ def sizes_at(program: TensorProgram, step: int) -> dict[str, int]:
 
 
 def _possible(program: TensorProgram, steps: Sequence[int]) -> dict[str, int]:
-    """The sizes at a step of each size that varies. Where masks would hide all of a row there, as of more queries than
-    keys, the sizes after the first are so much smaller, or larger, that they do not."""
+    """The sizes at a step of each size that varies. Where these cannot be, as where masks would hide all of a row of more
+    queries than keys, the sizes after the first are so much smaller, or larger, that they can."""
     groups = program.varying_together
     if not groups:
         return dict(program.sizes)
@@ -66,10 +66,24 @@ def _possible(program: TensorProgram, steps: Sequence[int]) -> dict[str, int]:
     smaller = ([max(1, step >> by) for step in others] for by in range(max(most, default=1).bit_length()))
     larger = ([min(end, step << by) for step, end in zip(others, most, strict=True)] for by in range(1, 32))
     found = _at_steps(program, steps)
-    if not empties(program.ops, program.sizes, found, program.least.keys()):
+    if can_be(program, found):
         return found
     tried = (_at_steps(program, (first, *rest)) for rest in (*smaller, *larger))
-    return next((at for at in tried if not empties(program.ops, program.sizes, at, program.least.keys())), found)
+    return next((at for at in tried if can_be(program, at)), found)
+
+
+def can_be(program: TensorProgram, sizes: Mapping[str, int]) -> bool:
+    """Does each row have something that no mask hides, and each dimension an element? Sizes of which one is known to be
+    larger than another are ranges by themselves here."""
+    if empties(program.ops, program.sizes, sizes, program.least.keys()):
+        return False
+    return all(
+        sizes[axis] > sizes[window.by]
+        for tensor in program.tensors
+        for window in tensor.windows
+        if window.by
+        for axis in tensor.dims[window.dim]
+    )
 
 
 def _at_steps(program: TensorProgram, steps: Sequence[int]) -> dict[str, int]:
@@ -104,7 +118,7 @@ def _first_step(program: TensorProgram, group: Sequence[str]) -> int:
         -(-(window.pad - window.rest + 1) * largest // program.sizes[axis])
         for tensor in program.tensors
         for window in tensor.windows
-        if not window.keeps
+        if not window.keeps and not window.by
         for axis in tensor.slid.intersection(group, tensor.dims[window.dim])
     ]
     return max((least, *needed))
