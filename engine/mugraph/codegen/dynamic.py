@@ -155,7 +155,7 @@ def _read(inputs: Sequence[Tensor], least: Mapping[str, int]) -> list[tuple[str,
             (axis, tensor, number)
             for axis in waiting
             for tensor in inputs
-            for number, dim in enumerate(tensor.dims)
+            for number in range(len(tensor.dims))
             if alone(axis, _told(tensor, number))
         ]
         if not dims:

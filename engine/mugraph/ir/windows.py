@@ -48,9 +48,9 @@ class Window:
     keeps:    where the size of its positions' axis varies and that of the dimension does not, the position, the first
               or the last one, that reads the same place at all sizes; "" where the dimension varies with the axis, so
               that `pad` and `rest` stay. Only of windows that slide
-    by:       where what else is joined along the positions' axis varies by itself, the axis with as many elements as the
-              dimension has, if a place is kept; else it has so many fewer than the positions: the first ones where `pad`
-              is more than 0, the last ones where it is 0
+    by:       where two lengths that vary are joined along the positions' axis, an axis with as many elements as one of
+              them has: the dimension's, if it keeps a place; else that of the other one, which comes before it where
+              `pad` is more than 0
     lookup:   where the rows are said that it reads; None of any other window. With nothing else of the above
     """
 
@@ -147,7 +147,7 @@ def at_sizes(window: Window, axes: Sequence[str], old: Mapping[str, int], new: M
 
 
 def _by(window: Window, positions: int, size: int) -> Window:
-    """size: of `window.by`; 0 where a graph does not have that axis, of which no kernel is written"""
+    """size: of `window.by`; 0 where a graph does not have that axis: no kernel is written of it"""
     if not size:
         return window
     match window.keeps:

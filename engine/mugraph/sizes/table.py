@@ -17,7 +17,6 @@ from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
 from mugraph.ir.library import library_call
-from mugraph.ir.masks import empties
 from mugraph.ir.parts import parts_of, sizes_in_parts
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize, resize_block
@@ -25,6 +24,7 @@ from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us
 from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
 from mugraph.search.schedules.tiles import Shape
 from mugraph.sizes.in_parts import PartSchedules, in_order, kind_of
+from mugraph.sizes.possible import can_be
 from mugraph.targets import Target
 from mugraph.verification.verdict import Verdict
 
@@ -56,8 +56,8 @@ def sizes_at(program: TensorProgram, step: int) -> dict[str, int]:
 
 
 def _possible(program: TensorProgram, steps: Sequence[int]) -> dict[str, int]:
-    """The sizes at a step of each size that varies. Where these cannot be, as where masks would hide all of a row of more
-    queries than keys, the sizes after the first are so much smaller, or larger, that they can."""
+    """The sizes at a step of each size that varies. Where these cannot be, as of more queries than keys, the
+    sizes after the first are so much smaller, or larger, that they can."""
     groups = program.varying_together
     if not groups:
         return dict(program.sizes)
@@ -70,20 +70,6 @@ def _possible(program: TensorProgram, steps: Sequence[int]) -> dict[str, int]:
         return found
     tried = (_at_steps(program, (first, *rest)) for rest in (*smaller, *larger))
     return next((at for at in tried if can_be(program, at)), found)
-
-
-def can_be(program: TensorProgram, sizes: Mapping[str, int]) -> bool:
-    """Does each row have something that no mask hides, and each dimension an element? Sizes of which one is known to be
-    larger than another are ranges by themselves here."""
-    if empties(program.ops, program.sizes, sizes, program.least.keys()):
-        return False
-    return all(
-        sizes[axis] > sizes[window.by]
-        for tensor in program.tensors
-        for window in tensor.windows
-        if window.by
-        for axis in tensor.dims[window.dim]
-    )
 
 
 def _at_steps(program: TensorProgram, steps: Sequence[int]) -> dict[str, int]:

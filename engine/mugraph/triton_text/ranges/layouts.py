@@ -114,7 +114,9 @@ def taken_apart(
     rest = offset
     for one in axes:
         rest = rest + one.pad * one.stride
-    moving = sorted((one for one in axes if one.stride != ZERO and one.extent != ONE), key=lambda one: -much(one.stride))
+    moving = sorted(
+        (one for one in axes if one.stride != ZERO and one.extent != ONE), key=lambda one: -much(one.stride)
+    )
     # What has one stride cannot be told apart; of them all but one have a single element.
     for _, alike in groupby(moving, key=lambda one: one.stride):
         one = max(alike, key=lambda one: much(one.extent))
