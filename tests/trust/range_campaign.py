@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain, product
 from pathlib import Path
 
-from mugraph.ir.masks import empties
+from mugraph.sizes.possible import can_be
 from mugraph.sizes.proved import varying_of
 from mugraph.sizes.table import at_sizes, sizes_at, tested_sizes, words_of
 from mugraph.sizes.text import checked_steps
@@ -119,12 +119,12 @@ def proved(one: Ranged, text: str) -> str:
 
 
 def every_size(one: Ranged) -> list[Mapping[str, int]]:
-    """All sizes of the range in a random order; of several ranges some. Where masks hide all of a row there is no
-    result."""
+    """All sizes of the range in a random order; of several ranges some. Those that cannot be, as where masks hide all
+    of a row, have no result."""
     varying = one.program.least
     points = product(*(range(least, one.program.sizes[axis] + 1) for axis, least in varying.items()))
     every = [{**one.program.sizes, **dict(zip(varying, point, strict=True))} for point in points]
-    every = [sizes for sizes in every if not empties(one.program.ops, one.program.sizes, sizes, varying.keys())]
+    every = [sizes for sizes in every if can_be(one.program, sizes)]
     return random.Random(SEED).sample(every, min(POINTS, len(every)))
 
 

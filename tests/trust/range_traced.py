@@ -3,6 +3,7 @@ joined along it."""
 
 from __future__ import annotations
 
+import re
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -29,12 +30,16 @@ CODE = {
     "all but the last": "x=f32[2, t, 8]; return torch.softmax(x[:, :-1], dim=1)",
     "joined rows": "q=f32[2, 4, 16], c=f32[2, t, 16], k=f32[2, 1, 16];"
     " return torch.softmax(q @ torch.cat((c, k), dim=1).mT, -1)",
+    "joined lengths": "s=1..24, x=f32[2, s, 8], y=f32[2, t, 8]; return torch.tanh(torch.cat((x, y), dim=1)).sum(1)",
+    "chunks joined to a cache": "s=1..24, q=f32[2, 4, s, 16], c=f32[2, 2, t, 16], k=f32[2, 2, s, 16],"
+    " p=f32[2, 2, t, 8], v=f32[2, 2, s, 8]; keys, values = torch.cat((c, k), dim=2), torch.cat((p, v), dim=2);"
+    " return F.scaled_dot_product_attention(q, keys, values, enable_gqa=True)",
     "rows at an index": "i=i64[t], x=f16[t, 1, 16], w=f16[7, 16, 8]; return torch.bmm(x, w[i])",
     "an embedding": "i=i32[t], w=f16[9, 16], v=f16[16, 8]; return F.embedding(i, w) @ v",
     "a loss": "x=f32[t, 8], y=f32[t, 8]; return F.mse_loss(x, y)",
     "the last row": "q=f32[2, t, 16], k=f32[2, t, 16]; return torch.softmax(q[:, -1:] @ k.mT, -1)",
 }
-"""Of `t` from 2 to 41, of which 2, 21 and 41 are tested."""
+"""Of `t` from 2 to 41, of which 2, 21 and 41 are tested; of two ranges `s` is the other one."""
 _SECONDS = 5
 
 
@@ -42,7 +47,7 @@ _SECONDS = 5
 def traced(name: str) -> tuple[TensorProgram, KernelSource]:
     """The program, and the kernel that is best by estimate of those that can be written."""
     said, _, line = CODE[name].partition("; ")
-    arguments = ", ".join(one.split("=")[0] for one in said.replace("], ", "]|").split("|"))
+    arguments = ", ".join(re.findall(r"(\w+)=\w+\[", said))
     lines = ("import torch", "import torch.nn.functional as F", "", "")
     text = "\n".join((*lines, f"# mugraph: t=2..41, {said}", f"def f({arguments}):", f"    {line}", ""))
     with tempfile.TemporaryDirectory() as folder:

@@ -44,11 +44,13 @@ def check_dynamic(block: BlockGraph, program: TensorProgram | None, schedule: Sc
             changed = any(strides[axis] != own[axis] for axis in strides.keys() & own.keys())
             for axis in program.least.keys() & strides.keys() if changed else ():
                 raise Rejected(f"{tensor.name} has gaps around axis {axis} that the program's does not have.")
+        for axis in (axis for axis in tensor.measures if axis not in block.sizes):
+            raise Rejected(f"how much is joined to {tensor.name} is the size of axis {axis}, which the kernel has not.")
         looked_up = {axis for dim in tensor.looked_up for axis in tensor.dims[dim]}
         for axis in program.least.keys() & set(tensor.axes) - looked_up if tensor.windows else ():
             if axis in tensor.slid:
                 begins = any(
-                    window.pad and window.keeps != "last" and axis in tensor.dims[window.dim]
+                    window.pad and not window.begins_by_size and axis in tensor.dims[window.dim]
                     for window in tensor.windows
                 )
                 inner = [other for other in program.least if 0 < strides.get(other, 0) < strides[axis]]
@@ -98,7 +100,12 @@ def size_lines(
     names: dict[str, str] = {}
     for axis, tensor, dim in _read(inputs, least):
         within = tensor.axes if dim is None else tensor.dims[dim]
-        window = next((one for one in tensor.windows if one.dim == dim and axis in tensor.slid), None)
+        window = next((one for one in tensor.windows if one.dim == dim and tensor.slid.issuperset(within)), None)
+        if window is not None and window.by:
+            more = "" if window.keeps else f" + {names[window.by]}"
+            names[axis] = scope.unique(axis)
+            lines.append(f"{names[axis]} = {called[tensor.name]}.shape[{dim}]{more}")
+            continue
         if window is not None:
             names[axis] = scope.unique(axis)
             lines.append(f"{names[axis]} = {plus(f'{called[tensor.name]}.shape[{dim}]', window.pad - window.rest)}")
@@ -148,9 +155,8 @@ def _read(inputs: Sequence[Tensor], least: Mapping[str, int]) -> list[tuple[str,
             (axis, tensor, number)
             for axis in waiting
             for tensor in inputs
-            for number, dim in enumerate(tensor.dims)
-            if alone(axis, dim)
-            and not any((window.keeps or window.lookup) and window.dim == number for window in tensor.windows)
+            for number in range(len(tensor.dims))
+            if alone(axis, _told(tensor, number))
         ]
         if not dims:
             raise Rejected(
@@ -158,6 +164,16 @@ def _read(inputs: Sequence[Tensor], least: Mapping[str, int]) -> list[tuple[str,
             )
         found[dims[0][0]] = dims[0]
     return [*found.values()]
+
+
+def _told(tensor: Tensor, number: int) -> tuple[str, ...]:
+    """The axes of which a dimension's length tells the size of one, where those of the others are known."""
+    for window in (one for one in tensor.windows if one.dim == number):
+        if window.by:
+            return (window.by,) if window.keeps else (*tensor.dims[number], window.by)
+        if window.keeps or window.lookup:
+            return ()
+    return tensor.dims[number]
 
 
 def _looks_up(tensor: Tensor, least: Mapping[str, int]) -> bool:

@@ -114,8 +114,8 @@ class Tensor:
     def origin(self) -> int:
         """Distance in elements from the tensor's first element to where all of its axes begin: 0 without windows. Of
         windows whose places are no sums of indices the tensor's first element is where they begin; so it is of those
-        that keep the last one, whose pad depends on a size."""
-        begun = (window for window in self.windows if window.is_sum and window.keeps != "last")
+        whose pad depends on a size."""
+        begun = (window for window in self.windows if window.is_sum and not window.begins_by_size)
         return -sum(window.pad * self.strides[window.dim] for window in begun)
 
     def is_within(self, other: Tensor) -> bool:
@@ -140,6 +140,11 @@ class Tensor:
             for axis in self.dims[window.dim]
             if len(self.dims[window.dim]) == 1
         )
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Axes by whose sizes it is known where its windows begin and end; it need not have them."""
+        return tuple(window.by for window in self.windows if window.by)
 
     @property
     def uncut(self) -> frozenset[str]:

@@ -48,6 +48,9 @@ class Window:
     keeps:    where the size of its positions' axis varies and that of the dimension does not, the position, the first
               or the last one, that reads the same place at all sizes; "" where the dimension varies with the axis, so
               that `pad` and `rest` stay. Only of windows that slide
+    by:       where two lengths that vary are joined along the positions' axis, an axis with as many elements as one of
+              them has: the dimension's, if it keeps a place; else that of the other one, which comes before it where
+              `pad` is more than 0
     lookup:   where the rows are said that it reads; None of any other window. With nothing else of the above
     """
 
@@ -61,6 +64,7 @@ class Window:
     reverse: bool = False
     spread: int = 1
     keeps: Corner = ""
+    by: str = ""
     lookup: Lookup | None = None
 
     def split(self, axes: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -108,6 +112,11 @@ class Window:
         return not self.taps and moves and not self.edge and not self.reverse
 
     @property
+    def begins_by_size(self) -> bool:
+        """Does the place that its first position reads depend on a size?"""
+        return self.keeps == "last" or bool(self.by and not self.keeps and self.pad > 0)
+
+    @property
     def leaves(self) -> bool:
         """Does it reach beyond the dimension on either side?"""
         return self.pad > 0 or self.rest < 0
@@ -125,6 +134,8 @@ class Window:
 
 def at_sizes(window: Window, axes: Sequence[str], old: Mapping[str, int], new: Mapping[str, int]) -> Window:
     """The window that the program has at other sizes of axes that vary."""
+    if window.by:
+        return _by(window, prod(new[axis] for axis in axes), new.get(window.by, 0))
     more = prod(new[axis] for axis in axes) - prod(old[axis] for axis in axes)
     match window.keeps:
         case "first":
@@ -133,6 +144,19 @@ def at_sizes(window: Window, axes: Sequence[str], old: Mapping[str, int], new: M
             return replace(window, pad=window.pad + more)
         case _:
             return window
+
+
+def _by(window: Window, positions: int, size: int) -> Window:
+    """size: of `window.by`; 0 where a graph does not have that axis: no kernel is written of it"""
+    if not size:
+        return window
+    match window.keeps:
+        case "first":
+            return replace(window, rest=size + window.pad - positions)
+        case "last":
+            return replace(window, pad=positions + window.rest - size)
+        case _:
+            return replace(window, pad=size, rest=0) if window.pad > 0 else replace(window, pad=0, rest=-size)
 
 
 def room(window: Window, axes: Sequence[str], sizes: Mapping[str, int]) -> tuple[str, int] | None:

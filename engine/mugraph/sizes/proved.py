@@ -13,14 +13,26 @@ def varying_of(program: TensorProgram) -> Varying:
     """Every dynamic axis is a multiple of one size of several, which is called as an axis that is no larger."""
     sizes: dict[str, tuple[int, int]] = {}
     axes: dict[str, tuple[str, int]] = {}
+    beyond: dict[str, str] = {}
     for number, group in enumerate(program.varying_together):
         least, largest = steps_of(program, group)
         factors = {axis: program.sizes[axis] // largest for axis in group}
         other = "size" if number == 0 else f"size_{number}"
         name = next((axis for axis, factor in factors.items() if factor == 1), other)
         sizes[name] = (least, largest)
+        for axis in group:
+            if (by := _joined(program, axis)) and factors[axis] == 1:
+                sizes[name] = (program.least[axis] - program.least[by], program.sizes[axis] - program.sizes[by])
+                beyond[name] = by
+                break
         axes |= {axis: (name, factor) for axis, factor in factors.items()}
-    return Varying(sizes, axes)
+    return Varying(sizes, axes, beyond)
+
+
+def _joined(program: TensorProgram, axis: str) -> str:
+    """The axis that counts what is joined along this one by itself; "" without one."""
+    windows = ((tensor, window) for tensor in program.tensors for window in tensor.windows if window.by)
+    return next((window.by for tensor, window in windows if tensor.dims[window.dim] == (axis,)), "")
 
 
 def proved(program: TensorProgram, source: KernelSource) -> Verdict:

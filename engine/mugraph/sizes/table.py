@@ -17,7 +17,6 @@ from mugraph.codegen.lower import lower_kernels
 from mugraph.ir.block import BlockGraph, Candidate, Schedule
 from mugraph.ir.kernel import KernelSource, Launch, Rejected
 from mugraph.ir.library import library_call
-from mugraph.ir.masks import empties
 from mugraph.ir.parts import parts_of, sizes_in_parts
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize, resize_block
@@ -25,6 +24,7 @@ from mugraph.search.schedules.cost import estimate_call_us, estimate_library_us
 from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
 from mugraph.search.schedules.tiles import Shape
 from mugraph.sizes.in_parts import PartSchedules, in_order, kind_of
+from mugraph.sizes.possible import can_be
 from mugraph.targets import Target
 from mugraph.verification.verdict import Verdict
 
@@ -56,8 +56,8 @@ def sizes_at(program: TensorProgram, step: int) -> dict[str, int]:
 
 
 def _possible(program: TensorProgram, steps: Sequence[int]) -> dict[str, int]:
-    """The sizes at a step of each size that varies. Where masks would hide all of a row there, as of more queries than
-    keys, the sizes after the first are so much smaller, or larger, that they do not."""
+    """The sizes at a step of each size that varies. Where these cannot be, as of more queries than keys, the
+    sizes after the first are so much smaller, or larger, that they can."""
     groups = program.varying_together
     if not groups:
         return dict(program.sizes)
@@ -66,10 +66,10 @@ def _possible(program: TensorProgram, steps: Sequence[int]) -> dict[str, int]:
     smaller = ([max(1, step >> by) for step in others] for by in range(max(most, default=1).bit_length()))
     larger = ([min(end, step << by) for step, end in zip(others, most, strict=True)] for by in range(1, 32))
     found = _at_steps(program, steps)
-    if not empties(program.ops, program.sizes, found, program.least.keys()):
+    if can_be(program, found):
         return found
     tried = (_at_steps(program, (first, *rest)) for rest in (*smaller, *larger))
-    return next((at for at in tried if not empties(program.ops, program.sizes, at, program.least.keys())), found)
+    return next((at for at in tried if can_be(program, at)), found)
 
 
 def _at_steps(program: TensorProgram, steps: Sequence[int]) -> dict[str, int]:
@@ -104,7 +104,7 @@ def _first_step(program: TensorProgram, group: Sequence[str]) -> int:
         -(-(window.pad - window.rest + 1) * largest // program.sizes[axis])
         for tensor in program.tensors
         for window in tensor.windows
-        if not window.keeps
+        if not window.keeps and not window.by
         for axis in tensor.slid.intersection(group, tensor.dims[window.dim])
     ]
     return max((least, *needed))

@@ -27,7 +27,7 @@ from mugraph.units.joining import units
 from mugraph.units.lower import NotLowerable, lower
 from mugraph.units.ranged_masks import alike, cornered, emptied_at
 from mugraph.units.ranged_views import general_views
-from mugraph.units.ranged_windows import unplaced, windowed
+from mugraph.units.ranged_windows import unplaced, windowed, with_measures
 from mugraph.units.search_units import is_divisible, single_units
 
 CUTS = 3
@@ -147,6 +147,7 @@ def _with_least(region: Region, unit: SearchUnit, made: DynamicSize) -> SearchUn
             raise Varies(f"the strides at {at.largest} say nothing of those at {at.here_briefly}")
         others.append(other)
         views.append((point, small, lowered.views))
+    full, *others = with_measures((full, *others))
     varying = _varying(full, others, [largest_point(made.ranges), *points])
     program = cornered(windowed(_with_ranges(full, varying, made), others), others)
     if masked := masked_along(unit, program):

@@ -1,21 +1,27 @@
 """Windows of a unit whose sizes vary: from which place of a dimension does each begin at all sizes?
 
 A window that slides reads the places of a dimension some places further. What is joined to a cache of any length
-begins that length later; what a cache is joined to begins at the first place, and is as long at all sizes.
+begins that length later; what a cache is joined to begins at the first place, and is as long at all sizes. Where the
+lengths of both vary, an axis says where the seam is: one of the program, as that of the queries of the same tokens, or
+one more that no tensor has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from mugraph.ir.calls import Corner
+from mugraph.ir.names import numbered, unused
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.ir.windows import Window, at_sizes
 from mugraph.trace.regions.dynamic import Varies
 
 _KEPT: tuple[Corner, ...] = ("", "first", "last")
+Seen = tuple[Mapping[str, int], Tensor]
+"""A tensor at other sizes: the sizes, and how it is there."""
 
 
 def unplaced(window: Window) -> Window:
@@ -33,23 +39,55 @@ def windowed(program: TensorProgram, others: Sequence[TensorProgram]) -> TensorP
     return replace(program, tensors=tuple(tensors))
 
 
-def _kept(tensor: Tensor, sizes: Mapping[str, int], others: Sequence[tuple[Mapping[str, int], Tensor]]) -> Tensor:
-    """others: sizes, and the tensor there"""
+def with_measures(programs: Sequence[TensorProgram]) -> tuple[TensorProgram, ...]:
+    """One program at several sizes, the largest first, with an axis for each length that a window needs and none has:
+    that of what is joined to what the window reads."""
+    found = tuple(programs)
+    for at, tensor in enumerate(programs[0].tensors):
+        for number, window in enumerate(tensor.windows):
+            if not _may_slide(tensor, window) or _fits(found, at, number):
+                continue
+            (along,) = tensor.dims[window.dim]
+            name = unused(numbered(f"{along}_joined"), found[0].sizes)
+            more = [one.sizes[along] - one.tensors[at].shape(one.sizes)[window.dim] for one in found]
+            made = tuple(replace(one, sizes={**one.sizes, name: size}) for one, size in zip(found, more, strict=True))
+            if min(more) > 0 and _fits(made, at, number):
+                found = made
+    return found
+
+
+def _fits(programs: Sequence[TensorProgram], at: int, number: int) -> bool:
+    """Does a window of tensor `at` keep something at all sizes, the largest first?"""
+    first, *others = programs
+    seen = [(one.sizes, one.tensors[at]) for one in others]
+    return next(_fitting(first.tensors[at], number, first.sizes, seen), None) is not None
+
+
+def _kept(tensor: Tensor, sizes: Mapping[str, int], others: Sequence[Seen]) -> Tensor:
     windows: list[Window] = []
-    for at, window in enumerate(tensor.windows):
-        axes = tensor.dims[window.dim]
-        ways = _KEPT if tensor.slid.issuperset(axes) else _KEPT[:1]
-        made = (replace(window, keeps=keeps) for keeps in ways)
-        fitting = (
-            one
-            for one in made
-            if all(
-                replace(seen.windows[at], keeps=one.keeps) == at_sizes(one, axes, sizes, there)
-                for there, seen in others
-            )
-        )
-        found = next(fitting, None)
+    for number in range(len(tensor.windows)):
+        found = next(_fitting(tensor, number, sizes, others), None)
         if found is None:
             raise Varies(f"where {tensor.source or tensor.name} is read from depends on more than one size")
         windows.append(found)
     return replace(tensor, windows=tuple(windows))
+
+
+def _fitting(tensor: Tensor, number: int, sizes: Mapping[str, int], others: Sequence[Seen]) -> Iterator[Window]:
+    """What one of its windows may keep, so that it is what was seen at all sizes."""
+    window, every = tensor.windows[number], [(sizes, tensor), *others]
+    axes = tensor.dims[window.dim]
+    measures = (axis for axis in sizes if axis not in axes and any(at[axis] != sizes[axis] for at, _ in others))
+    slides = _may_slide(tensor, window)
+    for by, keeps in product(("", *measures) if slides else ("",), _KEPT if slides else _KEPT[:1]):
+        made = replace(window, keeps=keeps, by=by)
+        if all(
+            replace(seen.windows[number], keeps=keeps, by=by) == at_sizes(made, axes, sizes, there)
+            for there, seen in every
+        ):
+            yield made
+
+
+def _may_slide(tensor: Tensor, window: Window) -> bool:
+    axes = tensor.dims[window.dim]
+    return len(axes) == 1 and tensor.slid.issuperset(axes)

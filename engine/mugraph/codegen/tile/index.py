@@ -156,9 +156,9 @@ class Indices:
         reach = sum(abs(stride) * (self.sizes[axis] - 1) for axis, stride in strides.items())
         far = reach + sum(tensor.strides[dim] * one.rows for dim, one in tensor.looked_up.items()) >= REACH
         before = {
-            tensor.dims[window.dim][0]: begins(window, self.names.size[axis], self.sizes[axis])
+            axis: begins(window, axis, self.names.size, self.sizes)
             for window in tensor.windows
-            if window.keeps == "last"
+            if window.begins_by_size
             for axis in tensor.dims[window.dim]
         }
         terms = [self.names.pointer[tensor.name]]
@@ -233,7 +233,7 @@ def stride_symbols(
             lengths |= dict.fromkeys(run.axes, (str(rows), rows))
         elif run.window is not None and not set(varying).isdisjoint(run.axes):
             (axis,) = run.axes
-            lengths[axis] = _extent(run, names[axis]), run.extent
+            lengths[axis] = _extent(run, axis, names), run.extent
     within = {lengths[axis][0] for axis in varying} - {str(run.extent) for run in tensor.runs(sizes)}
     symbols: dict[str, str] = {}
     inner, packed, gap = list[str](), 1, False
@@ -250,18 +250,23 @@ def stride_symbols(
     return symbols
 
 
-def _extent(run: Run, size: str) -> str:
-    """Elements of a dimension that a window slides along. size: of its axis, as text"""
+def _extent(run: Run, axis: str, names: Mapping[str, str]) -> str:
+    """Elements of a dimension that a window slides along. names: of sizes"""
     assert run.window is not None
+    size, by = names[axis], run.window.by
+    if by:
+        return names[by] if run.window.keeps else f"({size} - {names[by]})"
     if run.window.keeps:
         return str(run.extent)
     more = run.window.rest - run.window.pad
     return f"({plus(size, more)})" if more else size
 
 
-def begins(window: Window, size: str, largest: int) -> str:
-    """The pad of a window that keeps the last place of its dimension. size, largest: of its axis"""
-    before = plus(size, window.pad - largest)
+def begins(window: Window, axis: str, names: Mapping[str, str], largest: Mapping[str, int]) -> str:
+    """The pad of a window that begins by a size. axis: of its positions. names, largest: of sizes"""
+    if window.by:
+        return f"({plus(f'{names[axis]} - {names[window.by]}', window.rest)})" if window.keeps else names[window.by]
+    before = plus(names[axis], window.pad - largest[axis])
     return f"({before})" if " " in before else before
 
 

@@ -24,12 +24,16 @@ def window_masks(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> Itera
                 raise Rejected(f"the only place that is read of {tensor.name} lies outside of it.")
             continue
         axis = _dynamic(tensor, window, indices)
-        if window.keeps == "last":
+        if window.begins_by_size:
             (axis,) = tensor.dims[window.dim]
-            yield f"({place} >= {begins(window, indices.names.size[axis], indices.sizes[axis])})"
+            yield f"({place} >= {begins(window, axis, indices.names.size, indices.sizes)})"
         elif window.pad > 0:
             yield f"({place} >= {window.pad})"
-        if axis and window.rest < 0 and window.keeps != "first":
+        if axis and window.by and window.keeps == "first":
+            yield f"({place} < {plus(indices.names.size[window.by], window.pad)})"
+        elif axis and window.by and window.rest < 0 and not window.keeps:
+            yield f"({place} < {indices.names.size[axis]} - {indices.names.size[window.by]})"
+        elif axis and window.rest < 0 and window.keeps != "first":
             yield f"({place} < {plus(indices.names.size[axis], window.rest)})"  # its extent, and `pad`
         elif window.rest < 0 or window.keeps == "first":
             extent = window.extent(tensor.dims[window.dim], indices.sizes)

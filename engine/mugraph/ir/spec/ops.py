@@ -60,6 +60,8 @@ def _window_violations(tensor: Tensor, sizes: Sizes) -> Iterator[str]:
             yield f"tensor {tensor.name} has an index into fewer than two rows, or beside other windows"
         elif window.lookup is not None and window.lookup.dtype not in COMPARED:
             yield f"tensor {tensor.name} has an index of type {window.lookup.dtype}"
+        elif window.by and (window.by in axes or window.by not in sizes or not window.slides):
+            yield f"a window of tensor {tensor.name} is as long as axis {window.by} says, which cannot be"
         elif window.keeps and not window.slides:
             yield f"a window of tensor {tensor.name} keeps a place at all sizes, and does not slide"
         elif window.extent(axes, sizes) < 1:

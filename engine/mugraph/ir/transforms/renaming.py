@@ -36,7 +36,7 @@ def canonical(program: TensorProgram) -> tuple[TensorProgram, Renaming]:
     tensors = every_tensor(program)
     old = Names(
         tuple(op.name for op in program.ops),
-        tuple(dict.fromkeys(axis for tensor in tensors for axis in tensor.axes)),
+        tuple(dict.fromkeys(axis for tensor in tensors for axis in (*tensor.axes, *tensor.measures))),
         tuple(tensor.name for tensor in tensors),
         tuple(tensor.source for tensor in tensors),
     )
@@ -76,8 +76,9 @@ def key_of(program: TensorProgram) -> tuple[Hashable, Names]:
         dims = tuple(tuple(axes.setdefault(axis, len(axes)) for axis in dim) for dim in tensor.dims)
         # Tensors of one source are one piece of memory.
         source = sources.setdefault(tensor.source, number) if tensor.source else number
+        measures = tuple(axes.setdefault(axis, len(axes)) for axis in tensor.measures)
         windows = tuple(map(_unnamed, tensor.windows))
-        return number, dims, tensor.strides, tensor.dtype, source, windows, indices, tensor.skew
+        return number, dims, tensor.strides, tensor.dtype, source, windows, measures, indices, tensor.skew
 
     rows: list[Hashable] = []
     for name in order:
@@ -96,6 +97,7 @@ def key_of(program: TensorProgram) -> tuple[Hashable, Names]:
 
 
 def _unnamed(window: Window) -> Window:
+    window = replace(window, by="") if window.by else window
     if window.lookup is None:
         return window
     return replace(window, lookup=replace(window.lookup, name="", source=""))
@@ -192,6 +194,7 @@ class Renaming:
 
     def _window(self, window: Window) -> Window:
         found = window.lookup
+        window = replace(window, by=self._axis(window.by)) if window.by else window
         if found is None:
             return window
         source = self.sources.get(found.name, found.source)

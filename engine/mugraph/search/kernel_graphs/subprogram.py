@@ -94,7 +94,7 @@ def subprogram(
     loaded = {op.tensor for op in ops if op.kind is Kind.LOAD}
     tensors = [t for t in (*program.tensors, *(stored[v] for v in sorted(leaves))) if t.name in loaded]
     outputs = {value: stored[value] for value in values}
-    used = {axis for op in ops for axis in (*op.axes, *op.over)}
+    used = {axis for op in ops for axis in (*op.axes, *op.over)}.union(*(tensor.measures for tensor in tensors))
     sizes = {axis: size for axis, size in program.sizes.items() if axis in used}
     return TensorProgram(f"{program.name}_{values[0]}", sizes, tuple(tensors), tuple(ops), outputs)
 
@@ -107,11 +107,12 @@ def only(program: TensorProgram, value: str) -> TensorProgram:
             needed.update(op.inputs)
     ops = tuple(op for op in program.ops if op.name in needed)
     loaded = {op.tensor for op in ops if op.kind is Kind.LOAD}
-    axes = {axis for op in ops for axis in (*op.axes, *op.over)}
+    tensors = tuple(tensor for tensor in program.tensors if tensor.name in loaded)
+    axes = {axis for op in ops for axis in (*op.axes, *op.over)}.union(*(tensor.measures for tensor in tensors))
     return TensorProgram(
         program.name,
         {axis: size for axis, size in program.sizes.items() if axis in axes},
-        tuple(tensor for tensor in program.tensors if tensor.name in loaded),
+        tensors,
         ops,
         {value: program.outputs[value]},
     )

@@ -59,5 +59,5 @@ def kernel(
     loaded = {op.tensor for op in ops if op.kind is Kind.LOAD}
     stored = {op.tensor for op in ops if op.kind is Kind.STORE}
     used = [t for names in (loaded, stored) for t in tensors.values() if t.name in names]
-    axes = {axis for tensor in used for axis in tensor.axes}
+    axes = {axis for tensor in used for axis in (*tensor.axes, *tensor.measures)}
     return BlockGraph(name, {a: n for a, n in sizes.items() if a in axes}, tuple(used), ops, loops)

@@ -18,7 +18,7 @@ from mugraph.triton_text.ranges.formulas import Formula
 from mugraph.triton_text.ranges.launcher import Declared, HostTensor, LauncherReading, Ways
 from mugraph.triton_text.ranges.layouts import Sizes, layout, shape_of, strides_of
 from mugraph.triton_text.ranges.masks import triangles
-from mugraph.triton_text.ranges.poly import Poly, number
+from mugraph.triton_text.ranges.poly import ZERO, Poly, number
 from mugraph.triton_text.ranges.proved import Proved
 from mugraph.triton_text.ranges.prover import WAITED_MS, Prover
 from mugraph.triton_text.ranges.values import Memory
@@ -32,10 +32,15 @@ _PROVED = Proved()
 
 @dataclass(frozen=True)
 class Varying:
-    """Sizes that vary. axes: axis -> name of a size, and how many times it the axis is"""
+    """Sizes that vary.
+
+    axes:   axis -> name of a size, and how many times it the axis is
+    beyond: a size -> the axis that it is larger than; what is said of it is by how much
+    """
 
     sizes: Mapping[str, tuple[int, int]]
     axes: Mapping[str, tuple[str, int]]
+    beyond: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)
@@ -110,13 +115,21 @@ class _Reading:
             self.claims += claims.proved
 
     def _sizes(self, atoms: Atoms) -> Sizes:
-        named = {name: atoms.size(name, *ends) for name, ends in self._varying.sizes.items()}
+        beyond = self._varying.beyond
+        named = {
+            name: atoms.size(f"{name} - {beyond[name]}" if name in beyond else name, *ends)
+            for name, ends in self._varying.sizes.items()
+        }
         known = {axis: n for kernel in self._source.every for axis, n in kernel.sizes.items()}
         chosen = {split for kernel in self._source.every for split in kernel.divided.values()}
         found: dict[str, Poly] = {
             axis: number(n) for axis, n in {**known, **self._program.sizes}.items() if axis not in chosen
         }
-        return found | {axis: number(factor) * named[name] for axis, (name, factor) in self._varying.axes.items()}
+        found |= {axis: number(factor) * named[name] for axis, (name, factor) in self._varying.axes.items()}
+        more = {name: found[by] for name, by in beyond.items()}
+        for axis, (name, factor) in self._varying.axes.items():
+            found[axis] = found[axis] + number(factor) * more.get(name, ZERO)
+        return found
 
     @property
     def _declared(self) -> Declared:

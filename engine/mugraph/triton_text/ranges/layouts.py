@@ -27,6 +27,8 @@ def shape_of(tensor: Tensor, largest: Mapping[str, int], sizes: Sizes) -> tuple[
         dim = tensor.dims[window.dim]
         if window.lookup is not None:
             found[window.dim] = number(window.lookup.rows)
+        elif window.by:
+            found[window.dim] = sizes[window.by] if window.keeps else found[window.dim] - sizes[window.by]
         elif tensor.slid.issuperset(dim) and not window.keeps:
             found[window.dim] = found[window.dim] + number(window.rest - window.pad)
         else:
@@ -66,7 +68,9 @@ def layout(
                 found.append(Along(name, extent, stride))
                 continue
             pad, rest = number(window.pad), number(window.rest)
-            if window.keeps == "last":
+            if window.by and not window.keeps:
+                pad, rest = (sizes[window.by], ZERO) if window.pad > 0 else (ZERO, ZERO - sizes[window.by])
+            elif window.keeps == "last":
                 pad = sizes[axes[0]] + rest - extent
             elif window.keeps:
                 rest = extent + pad - sizes[axes[0]]
@@ -110,7 +114,9 @@ def taken_apart(
     rest = offset
     for one in axes:
         rest = rest + one.pad * one.stride
-    moving = sorted((one for one in axes if one.stride != ZERO), key=lambda one: -much(one.stride))
+    moving = sorted(
+        (one for one in axes if one.stride != ZERO and one.extent != ONE), key=lambda one: -much(one.stride)
+    )
     # What has one stride cannot be told apart; of them all but one have a single element.
     for _, alike in groupby(moving, key=lambda one: one.stride):
         one = max(alike, key=lambda one: much(one.extent))

@@ -100,9 +100,10 @@ def without(monomial: Monomial, atoms: Iterable[str]) -> Monomial | None:
 
 def multiple(poly: Poly, divisor: Poly) -> Poly:
     """How many times the divisor is in it: the first term of the divisor in each of its terms, where one that has more
-    atoms than all others is first; of a constant, the whole part. Nothing of it for another divisor."""
-    (atoms, factor), *others = sorted(divisor.terms, key=lambda term: -len(term[0])) or [((), 0)]
-    if not factor or any(len(other) == len(atoms) for other, _ in others):
+    atoms than the others is first; of a constant, the whole part. Of another divisor it may be any number: whoever
+    divides looks at what is left."""
+    (atoms, factor), *_ = sorted(divisor.terms, key=lambda term: -len(term[0])) or [((), 0)]
+    if not factor:
         return ZERO
     found: dict[Monomial, int] = {}
     for monomial, own in poly.terms:

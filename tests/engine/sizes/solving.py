@@ -1,0 +1,71 @@
+"""Functions of a file with ranges of sizes, solved; and what was found for them run beside them at any sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from pathlib import Path
+
+from mugraph.events import Done
+from mugraph.ir.kernel import KernelSource
+from mugraph.ir.program import TensorProgram
+from mugraph.pipeline import Options, run_trace
+from mugraph.trace.tracer import trace_file
+from mugraph.tune.device import detect, resolve
+
+from tests.engine.sizes.decoding import run
+
+_RUN = """\
+import sys
+import torch
+from mugraph.verification.interpreter import patch_interpreter
+patch_interpreter()
+sys.path.insert(0, {folder!r})
+import {module}, kernels
+torch.manual_seed(0)
+for {names} in {sizes}:
+    shapes = dict({shapes})
+    given = {{name: torch.randn(*shape) for name, shape in shapes.items()}}
+    wanted = {module}.{name}(*(given[name] for name in {module}.{name}.__code__.co_varnames[: len(given)]))
+    got = kernels.launch_{kernel}({inputs})
+    assert got.shape == wanted.shape, (got.shape, wanted.shape)
+    torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)
+print("right")
+"""
+Found = dict[str, tuple[TensorProgram, KernelSource, str]]
+"""Function -> its program, what was found for it, and the arguments of its launcher."""
+
+
+def solved(path: Path, functions: Collection[str]) -> Found:
+    """Of functions of one search unit each."""
+    device = detect()
+    options = Options(target="h100", budget_s=4.0, measure=False)
+    trace = trace_file(path)
+    trace = replace(trace, regions=tuple(one for one in trace.regions if one.function in functions))
+    events = run_trace(trace, device, resolve("h100", device), options, None)
+    result = next(event.result for event in events if isinstance(event, Done))
+    made: Found = {}
+    for one in result.regions:
+        (unit,) = one.units
+        assert unit.solution is not None, one.region.function
+        names = {live_in.value: live_in.expression for live_in in one.region.live_ins}
+        source = unit.solution.source
+        given = ", ".join(f"given[{names[unit.unit.inputs[tensor.name]]!r}]" for tensor in source.inputs)
+        made[one.region.function] = unit.unit.program, source, given
+    return made
+
+
+def run_beside(path: Path, name: str, found: Found, shapes: str, sizes: str, names: str) -> None:
+    """In Triton's interpreter. shapes: of the arguments, as `x=(3, n, 64)`, where `names` are each of `sizes`"""
+    _, source, given = found[name]
+    text = _RUN.format(
+        folder=str(path.parent),
+        module=path.stem,
+        names=names,
+        sizes=sizes,
+        shapes=shapes,
+        name=name,
+        kernel=source.name,
+        inputs=given,
+    )
+    run(text, source, path.parent)
