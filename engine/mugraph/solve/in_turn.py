@@ -120,9 +120,9 @@ class InTurn:
             return taken
         yield from taken.events
         self._tools.spent.add(taken.spent_s)
-        if isinstance(taken.found, UnitResult):
-            return Solved(taken.found, (), {}, taken.shortened)
         task = unit.task
+        if isinstance(taken.found, UnitResult):
+            return Solved(taken.found, (), {}, taken.shortened, task.smaller)
         if self._tools.file_time.is_over:
             return Solved(untested(task.unit, taken.found), (), {}, shortened=True)
         ending = Ending(time.monotonic() + share_s, time.monotonic)
@@ -134,7 +134,7 @@ class InTurn:
         except Exception as error:  # met again where the unit's own region asks, and said of that one
             _log.debug("a search unit is solved where it is asked for: %s", error)
             return "here"
-        return Solved(result, (), {}, taken.shortened or ending.is_over)
+        return Solved(result, (), {}, taken.shortened or ending.is_over, task.smaller)
 
     def _compile_ahead(self, task: UnitTask, found: Searched, share_s: float) -> None:
         """The kernels of this unit, and after them a few of the one that is measured next: meanwhile the device tests

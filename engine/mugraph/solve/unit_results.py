@@ -109,9 +109,9 @@ class UnitResults:
                 solved = answer.result
                 if not _is_mislowered(solved):
                     memory.keep(solved, key, lasting=not answer.shortened)
-                if solved.lowering is not None:  # of the same calls, perhaps under other names
-                    others = [*at_other_sizes(solved.unit, region)]
-                    kept(mark_of(solved.unit, others), solved.lowering, self.tools, self.memory.store)
+                if solved.lowering is not None:  # of the same calls, perhaps under other names and of another region
+                    mark = mark_of(solved.unit, answer.smaller)
+                    kept(mark, solved.lowering, self.tools, self.memory.store)
                 if answer.result.unit == unit and answer.result.kernel == place.name:
                     return replace(answer.result, unit=unit)
                 known = memory.recalled(unit, place, key, names)  # under another name

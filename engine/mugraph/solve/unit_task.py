@@ -28,12 +28,13 @@ R = TypeVar("R")
 @dataclass(frozen=True)
 class Solved:
     """The result with the events on the way to it, and where the seconds went. shortened: with all that were asked for
-    it may be another, so it is not for other runs"""
+    it may be another, so it is not for other runs. smaller: of the unit that was solved"""
 
     result: UnitResult
     events: tuple[Event, ...]
     spent_s: Mapping[str, float]
     shortened: bool = False
+    smaller: tuple[SearchUnit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class UnitTask:
         events, result = _run(
             solve(self.unit, self.place, tools, self.bounds, smaller=self.smaller, most_us=self.most_us, ending=ending)
         )
-        return Solved(result, events, tools.lap(), self._is_shortened(ending, result.search))
+        return Solved(result, events, tools.lap(), self._is_shortened(ending, result.search), self.smaller)
 
     def search(self) -> Found:
         """Without the tests, for a unit that is measured elsewhere. But whether the program is what its calls compute
