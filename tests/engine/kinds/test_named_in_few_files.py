@@ -101,6 +101,7 @@ def test_few_files_name_a_kind(kind: Kind, code: Mapping[str, str], kinds_named:
 def test_few_files_name_a_library_kernel(kernel: str, code: Mapping[str, str]) -> None:
     assert f"ir/library/kernels/{kernel}.py" in code
     found = naming(code, LIBRARY[kernel], "trace/")
+    found = [file for file in found if not file.startswith("recording/")]  # PyTorch's settings have such names
     assert len(found) <= MOST, found
 
 
