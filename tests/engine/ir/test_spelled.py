@@ -54,8 +54,6 @@ def test_a_copy_is_alike_in_kernel_modules_as_well(value: object) -> None:
     assert asked(copy.deepcopy(value)) == spelled(value)
 
 
-@pytest.mark.parametrize(
-    "value", [torch.ones(2), torch.nn.Identity(), object(), [torch.ones(1)], np.array([object()])]
-)
+@pytest.mark.parametrize("value", [torch.ones(2), torch.nn.Identity(), object(), [torch.ones(1)], np.array([object()])])
 def test_of_others_there_is_none(value: object) -> None:
     assert spelled(value) is None
