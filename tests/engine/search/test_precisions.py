@@ -36,8 +36,12 @@ def projected(rows: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 
 def found(folder: Path, dtype: str) -> tuple[TensorProgram, BlockGraph]:
+    return of_text(folder, TEXT.format(dtype=dtype))
+
+
+def of_text(folder: Path, text: str) -> tuple[TensorProgram, BlockGraph]:
     path = folder / "model.py"
-    path.write_text(TEXT.format(dtype=dtype))
+    path.write_text(text)
     (region,) = trace_file(path).regions
     (unit,) = [unit for unit in single_units(region) if isinstance(unit, SearchUnit)]
     block = next(one.block for one in Search(unit.program, Limits(seconds=5)).run() if one.block.loop_axes)
@@ -94,14 +98,8 @@ def projected(rows: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 
 def of_layout(folder: Path, *, along: bool) -> tuple[TensorProgram, BlockGraph]:
     """along: the weight lies in memory along the depth"""
-    path = folder / f"along_{along}.py"
-    path.write_text(
-        ACROSS.format(weight="384, 256" if along else "256, 384", as_used="weight.T" if along else "weight")
-    )
-    (region,) = trace_file(path).regions
-    (unit,) = [unit for unit in single_units(region) if isinstance(unit, SearchUnit)]
-    block = next(one.block for one in Search(unit.program, Limits(seconds=5)).run() if one.block.loop_axes)
-    return unit.program, block
+    weight, as_used = ("384, 256", "weight.T") if along else ("256, 384", "weight")
+    return of_text(folder, ACROSS.format(weight=weight, as_used=as_used))
 
 
 def test_large_tiles_change_places_where_the_right_operand_lies_across(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,11 @@ from mugraph.events import Done
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.pipeline import Options, run_trace
+from mugraph.sizes.proved import varying_of
+from mugraph.sizes.table import at_sizes
 from mugraph.trace.tracer import trace_file
+from mugraph.triton_text.check import check_text
+from mugraph.triton_text.ranges.check import check_ranges
 from mugraph.tune.device import detect, resolve
 
 from tests.engine.sizes.decoding import run
@@ -32,7 +36,8 @@ for {names} in {sizes}:
     torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)
 print("right")
 """
-Found = dict[str, tuple[TensorProgram, KernelSource, str]]
+Solved = tuple[TensorProgram, KernelSource, str]
+Found = dict[str, Solved]
 """Function -> its program, what was found for it, and the arguments of its launcher."""
 
 
@@ -69,3 +74,16 @@ def run_beside(path: Path, name: str, found: Found, shapes: str, sizes: str, nam
         inputs=given,
     )
     run(text, source, path.parent)
+
+
+def is_refused(solved: Solved, old: str, new: str, sizes: Mapping[str, int]) -> bool:
+    """Is the text wrong with `new` in place of `old`: for z3, or at these sizes for what it computes?"""
+    program, source, _ = solved
+    text = source.standalone()
+    assert old in text, text
+    changed = text.replace(old, new, 1)
+    if not check_ranges(program, source, varying_of(program), changed).passed:
+        return True
+    small, _ = at_sizes(program, [], {**program.sizes, **sizes})
+    inputs, outputs = ([one.name for one in tensors] for tensors in (source.inputs, source.outputs))
+    return not check_text(small, changed, f"launch_{source.name}", inputs, outputs).passed

@@ -9,11 +9,9 @@ import pytest
 from mugraph.ir.text.parser import parse_program
 from mugraph.ir.text.printer import format_program
 from mugraph.sizes.proved import varying_of
-from mugraph.sizes.table import at_sizes
-from mugraph.triton_text.check import check_text
 from mugraph.triton_text.ranges.check import check_ranges
 
-from tests.engine.sizes.solving import Found, run_beside, solved
+from tests.engine.sizes.solving import Found, is_refused, run_beside, solved
 
 CODE = """\
 import torch
@@ -89,13 +87,5 @@ def test_it_is_right_at_other_sizes(found: Found, folder: Path, name: str) -> No
 )
 def test_another_seam_is_refused(found: Found, name: str, old: str, new: str) -> None:
     """By z3 where something outside of a tensor is read, by what the text computes where another place is."""
-    program, source, _ = found[name]
-    text = source.standalone()
-    assert old in text, text
-    changed = text.replace(old, new, 1)
-    if not check_ranges(program, source, varying_of(program), changed).passed:
-        return
-    (axis,) = program.least
-    names = [[one.name for one in tensors] for tensors in (source.inputs, source.outputs)]
-    small, _ = at_sizes(program, [], {**program.sizes, axis: 33})
-    assert not check_text(small, changed, f"launch_{source.name}", *names).passed
+    (axis,) = found[name][0].least
+    assert is_refused(found[name], old, new, {axis: 33})
