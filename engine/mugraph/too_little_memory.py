@@ -9,6 +9,11 @@ def is_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
 
 
+def is_said(text: str) -> bool:
+    """Whether a text has such an error in it, in PyTorch's words or in those of `in_words`."""
+    return re.search(r"out of memory|there was too little memory", text, re.IGNORECASE) is not None
+
+
 def in_words(error: BaseException) -> str:
     """How much was asked for and how much was free, where the error says that."""
     asked = re.search(r"Tried to allocate ([\d.]+ \w+)", str(error))

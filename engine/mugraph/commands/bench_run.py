@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from mugraph import too_little_memory
 from mugraph.commands.bench import Json
 from mugraph.commands.bench_journal import Journal
 from mugraph.commands.bench_one import Asked
 from mugraph.commands.bench_worker import Worker, failed
 from mugraph.sharing import environment
-
-_OUT_OF_MEMORY = "out of memory"
 
 
 @dataclass
@@ -67,7 +66,7 @@ class Run:
                     found.setdefault(file, failed(f"not begun within {self.within_s:g} s", 0.0))
                     continue
                 answer = found[file] = worker.answer(file)
-                if jobs > 1 and not alone and _OUT_OF_MEMORY in json.dumps(answer).lower():
+                if jobs > 1 and not alone and too_little_memory.is_said(json.dumps(answer)):
                     again.append(file)
                     worker.end()
                 else:

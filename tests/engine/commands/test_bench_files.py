@@ -347,12 +347,13 @@ def test_files_side_by_side(folder: Path, capfd: pytest.CaptureFixture[str]):
     assert [d["file"] for d in documents[0]["files"]] == [d["file"] for d in documents[1]["files"]]
 
 
-def test_out_of_memory_beside_others_is_run_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("said", ["CUDA out of memory", "no kernel: there was too little memory: 8.00 GiB more"])
+def test_out_of_memory_beside_others_is_run_once_more(said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     ended: list[str] = []
 
     def answer(worker: Worker, file: Path) -> dict[str, object]:
         full = file.name == "large.py" and not ended
-        return {"rows": [], "errors": ["CUDA out of memory"] if full else [], "seconds": 0.0}
+        return {"rows": [], "errors": [said] if full else [], "seconds": 0.0}
 
     def end(_: Worker) -> None:
         ended.append("end")
