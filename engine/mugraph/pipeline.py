@@ -151,7 +151,10 @@ def run_trace(
     found: dict[int, RegionResult] = {}
     with contextlib.nullcontext(tools) if tools is not None else working(device, target, options) as tools:
         path, order = Path(trace.path), largest_first(range(len(trace.regions)), trace.shares)
-        tools.file_time, tools.run_number = FileTime(options.file_budget_s), tools.run_number + 1
+        tools.file_time, tools.run_number = (
+            FileTime(options.file_budget_s, waited_s=sharing.waited_s),
+            tools.run_number + 1,
+        )
         tools.file_time.traced(traced_s)
         with side_by_side(tools) as units:
             jobs = [

@@ -63,7 +63,7 @@ def turn(*, alone: bool, spent: Stopwatch | None = None) -> Generator[None]:
         yield
         return
     with contextlib.ExitStack() as held:
-        with spent.on("waiting") if spent is not None else contextlib.nullcontext():
+        with _waited.on(), spent.on("waiting") if spent is not None else contextlib.nullcontext():
             for promised in tuple(_promised):  # before the device, which nobody keeps who waits for memory
                 promised.hold(folder)
             if alone:
@@ -72,6 +72,41 @@ def turn(*, alone: bool, spent: Stopwatch | None = None) -> Generator[None]:
                 _kept.give_back()
                 held.enter_context(_device(folder, alone=False))
         yield
+
+
+def waited_s() -> float:
+    """For which this process has waited for its turns, a thread of it at least: that is no time of its own."""
+    return _waited.seconds
+
+
+class _Waited:
+    """Seconds in which at least one thread waited."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ended_s, self._since, self._waiting = 0.0, 0.0, 0
+
+    @contextlib.contextmanager
+    def on(self) -> Generator[None]:
+        with self._lock:
+            if not self._waiting:
+                self._since = time.monotonic()
+            self._waiting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting -= 1
+                if not self._waiting:
+                    self._ended_s += time.monotonic() - self._since
+
+    @property
+    def seconds(self) -> float:
+        with self._lock:
+            return self._ended_s + (time.monotonic() - self._since if self._waiting else 0.0)
+
+
+_waited = _Waited()
 
 
 def _device(folder: Path, *, alone: bool) -> IO[bytes]:

@@ -111,12 +111,35 @@ def test_seconds_of_waiting_count_for_themselves(alone: bool):
     other = _Other("alone")
     assert other.entered.wait(30)
     threading.Timer(0.5, other.end).start()
-    watch = Stopwatch()
+    watch, before = Stopwatch(), sharing.waited_s()
     with watch.on("verification"), turn(alone=alone, spent=watch):
         time.sleep(0.05)
     spent = watch.lap()
     assert spent["waiting"] > 0.3
+    assert sharing.waited_s() - before == pytest.approx(spent["waiting"], abs=0.04)
     assert 0.05 <= spent["verification"] < spent["waiting"]
+
+
+@pytest.mark.usefixtures("shared")
+def test_seconds_of_waiting_count_once():
+    """However many threads wait, and while they do."""
+    other, before = _Other("alone"), sharing.waited_s()
+    assert other.entered.wait(30)
+
+    def take() -> None:
+        with turn(alone=False):
+            pass
+
+    threads = [threading.Thread(target=take) for _ in range(3)]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    time.sleep(0.3)
+    assert 0.2 < sharing.waited_s() - before <= time.monotonic() - began
+    other.end()
+    for thread in threads:
+        thread.join(30)
+    assert sharing.waited_s() - before <= time.monotonic() - began
 
 
 @pytest.mark.usefixtures("shared")

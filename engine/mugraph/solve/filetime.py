@@ -23,10 +23,16 @@ _TRACING = 1 / 3
 
 
 class FileTime:
-    """limit_s: once so many seconds were counted, no further search unit is begun"""
+    """limit_s: once so many seconds were counted, no further search unit is begun
+    waited_s:  seconds so far that do not count, for which others had the device"""
 
-    def __init__(self, limit_s: float = inf, clock: Callable[[], float] = time.monotonic) -> None:
-        self._limit_s, self._clock = limit_s, clock
+    def __init__(
+        self,
+        limit_s: float = inf,
+        clock: Callable[[], float] = time.monotonic,
+        waited_s: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self._limit_s, self._clock, self._waited_s = limit_s, clock, waited_s
         self._spent_s = 0.0
         self._since: float | None = None
 
@@ -36,21 +42,25 @@ class FileTime:
         if self._since is not None:
             yield
             return
-        self._since = self._clock()
+        self._since = self.own_clock()
         try:
             yield
         finally:
-            self._spent_s += self._clock() - self._since
+            self._spent_s += self.own_clock() - self._since
             self._since = None
 
     def traced(self, seconds: float) -> None:
         """The file was traced for so long."""
         self._spent_s += min(seconds, _TRACING * self._limit_s)
 
+    def own_clock(self) -> float:
+        """Stands still while others have the device."""
+        return self._clock() - self._waited_s()
+
     @property
     def left_s(self) -> float:
         """Below 0 when it is over."""
-        running = self._clock() - self._since if self._since is not None else 0.0
+        running = self.own_clock() - self._since if self._since is not None else 0.0
         return self._limit_s - self._spent_s - running
 
     @property

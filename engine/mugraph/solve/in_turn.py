@@ -9,7 +9,6 @@ many as were asked for.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from math import inf, sqrt
@@ -125,7 +124,8 @@ class InTurn:
             return Solved(taken.found, (), {}, taken.shortened, task.smaller)
         if self._tools.file_time.is_over:
             return Solved(untested(task.unit, taken.found), (), {}, shortened=True)
-        ending = Ending(time.monotonic() + share_s, time.monotonic)
+        own_clock = self._tools.file_time.own_clock
+        ending = Ending(own_clock() + share_s, own_clock)
         try:
             self._compile_ahead(unit.task, taken.found, share_s)
             result = yield from finished(

@@ -35,6 +35,20 @@ def test_what_is_not_searching_does_not_count() -> None:
     assert "--file-budget" in time.words
 
 
+def test_seconds_for_which_others_have_the_device_do_not_count() -> None:
+    clock, waited = Exact(), Exact()
+    time = FileTime(10.0, clock.monotonic, waited.monotonic)
+    with time.counting():
+        clock.seconds += 6
+        waited.seconds += 4
+        clock.seconds += 4
+        assert time.left_s == 4
+        assert time.stops_at == clock.seconds + 4, "other processes go by the clock"
+    waited.seconds += 100
+    assert time.left_s == 4
+    assert not time.is_over
+
+
 def test_tracing_counts_but_leaves_time_to_search() -> None:
     clock = Exact()
     time = FileTime(30.0, clock.monotonic)

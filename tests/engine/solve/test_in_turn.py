@@ -61,7 +61,6 @@ class Machine:
         self.monkeypatch.setattr(in_turn, "Searched", Kernels)
         self.monkeypatch.setattr(in_turn, "ahead", self._ahead)
         self.monkeypatch.setattr(in_turn, "untested", lambda _, found: f"untested {found.name}")
-        self.monkeypatch.setattr(in_turn, "time", self.clock)
         self.time = FileTime(self.limit_s, self.clock.monotonic)
         tools = Tools(TARGET, cast(Any, None), file_time=self.time)
         searches = Together[Found](cast(Executor, self), self.workers, self.time, ahead=self.workers)
