@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mugraph.ir.calls import operands
 from mugraph.ir.dtypes import INTEGERS, STORED
-from mugraph.units.alike_parts import parts_of_join
+from mugraph.ops.alike_parts import parts_of_join
 from mugraph.units.fusion import joins_well
 from mugraph.units.growing import GrowingUnit, UnitPrograms, worthwhile
 from mugraph.units.lower import Lowered

@@ -44,7 +44,29 @@ def _made(b: Building, parts: Alike, differing: Mapping[Alike, AtomDims]) -> Nod
         return made[nodes]
 
     found = of(parts)
-    return None if found is parts[0] else found
+    if found is parts[0]:
+        return None
+    _note(b, {nodes: node for nodes, node in made.items() if node is not nodes[0]})
+    return found
+
+
+def _note(b: Building, made: Mapping[Alike, Node]) -> None:
+    """Counts what was asked for in the parts as asked for along the axis: unify.py joins the axes of one value. What is
+    loaded is the whole tensor's; a value of the first part stands for those of all, by a number of its own."""
+    along: dict[Node, list[Node]] = {}
+    for nodes, node in made.items():
+        along.setdefault(nodes[0], []).append(node)
+        if node.kind is Kind.LOAD and node.source in b.demands:
+            b.demands[node.source].setdefault(node.dims, node)
+    for value, known in list(b.demands.items()):
+        for dims, first in list(known.items()):
+            for node in along.get(first, ()):
+                b.demands.setdefault(number_of_alike(value), {}).setdefault(dims, node)
+
+
+def number_of_alike(value: int) -> int:
+    """Of the value of which this one, of the first part, is a part: below all others."""
+    return -1 - value
 
 
 class _Comparison:

@@ -25,8 +25,8 @@ class Graph(Protocol):
 
 
 def parts_of_join(graph: Graph, i: int) -> tuple[frozenset[int], ...]:
-    """Of a call that joins alike parts: its parts' calls, those at one place of all parts together. Nothing of any other
-    call, and where the parts read nothing but what they do not share."""
+    """Of a call that joins alike parts: its parts' calls, those at one place of all parts together. Nothing of any
+    other call, and where the parts read nothing but what they do not share."""
     entry = entry_for(graph.calls[i].target)
     joined = operands(graph.calls[i])
     if entry is None or not entry.joins or len(joined) < 2 or len(set(joined)) < len(joined):
