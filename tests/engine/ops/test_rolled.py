@@ -140,14 +140,15 @@ def test_near_misses(part: Callable[[torch.Tensor, int, int], torch.Tensor], cou
 def test_parts_of_many_are_at_an_even_distance(count: int) -> None:
     """Every third, overlapping ones, ones with gaps between them: read in place, or in pieces."""
     x = randn(8 * count, 5)
+
+    def parted(x: torch.Tensor, parts: int, length: int, step: int, first: int = 0) -> torch.Tensor:
+        begins = [first + step * i for i in range(parts)]
+        return torch.stack([torch.softmax(x[begin : begin + length], -1) for begin in begins])
+
     for length, step, first in ((1, 3, 1), (8, 8, 0), (4, 8, 3), (2, 4, 0)):
-        fn = lambda x, length=length, step=step, first=first: torch.stack(  # noqa: E731
-            [torch.softmax(x[first + step * i : first + step * i + length], -1) for i in range(count)]
-        )
-        program = check(fn, {"x": x}).program
-        assert len(program.tensors) == 1, (length, step, first)
-    overlapping = lambda x: torch.stack([torch.softmax(x[2 * i : 2 * i + 4], -1) for i in range(4)])  # noqa: E731
-    assert len(check(overlapping, {"x": x}).program.tensors) == 4
+        found = check(lambda x, at=(count, length, step, first): parted(x, *at), {"x": x})
+        assert len(found.program.tensors) == 1, (length, step, first)
+    assert len(check(lambda x: parted(x, 4, 4, 2), {"x": x}).program.tensors) == 4
 
 
 def test_a_part_that_all_read() -> None:

@@ -47,7 +47,10 @@ def test_loops_by_items_and_in_blocks(regions: Regions) -> None:
                     heads += [torch.softmax(x[:, 8 * h : 8 * h + 8] @ self.w[h], -1)]
                 return torch.cat(heads, -1)
         """)
-    assert [(ins(region), outs(region)) for region in found] == [(["x", "w"], ["return"]), (["x", "self.w"], ["return"])]
+    assert [(ins(region), outs(region)) for region in found] == [
+        (["x", "w"], ["return"]),
+        (["x", "self.w"], ["return"]),
+    ]
 
 
 def test_the_number_of_iterations_is_a_guard(regions: Regions) -> None:
@@ -141,3 +144,27 @@ def test_an_iteration_that_may_be_skipped_is_no_region(regions: Regions) -> None
             return torch.stack(kept)
         """)
     assert not any("for i" in region.text for region in found)
+
+
+def test_as_many_iterations_as_a_size_says(regions: Regions) -> None:
+    """At each size of its range the loop is another program, its body is one. A loop beside it stays with what stacks
+    its parts."""
+    found = regions("""
+        # mugraph: b=2..16, x=f32[b, 4, 8]
+        def each(x):
+            kept = []
+            for i in range(x.shape[0]):
+                kept.append(torch.softmax(x[i], -1))
+            return torch.stack(kept)
+
+        # mugraph: b=2..16, x=f32[b, 4, 8]
+        def heads(x):
+            kept = []
+            for i in range(4):
+                kept.append(torch.softmax(x[:, i], -1))
+            return torch.stack(kept)
+        """)
+    body, heads = found
+    assert body.text == "torch.softmax(x[i], -1)"
+    assert "for i in range(4)" in heads.text
+    assert heads.dynamic is not None

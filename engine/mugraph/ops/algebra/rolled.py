@@ -27,12 +27,20 @@ def rolled(b: Building, on: AtomDim, parts: Sequence[Node]) -> Node | None:
     on = b.atoms.resolve(on)
     if len(parts) < 2 or b.atoms.elements(on) != len(parts):
         return None
-    found = _Comparison(b, on).of(tuple(parts))
-    return None if found is None else _made(b, tuple(parts), found)
+    compared = _Comparison(b, on)
+    differing = compared.of(tuple(parts))
+    if differing is None:
+        return None
+    made = _made(b, tuple(parts), differing)
+    found = made[tuple(parts)]
+    if found is parts[0]:
+        return None
+    _note(b, compared, {nodes: node for nodes, node in made.items() if node is not nodes[0]})
+    return found
 
 
-def _made(b: Building, parts: Alike, differing: Mapping[Alike, AtomDims]) -> Node | None:
-    """The first part, with its loads at the dimensions that hold what all parts read."""
+def _made(b: Building, parts: Alike, differing: Mapping[Alike, AtomDims]) -> dict[Alike, Node]:
+    """The first part, with its loads at the dimensions that hold what all parts read: what alike nodes become."""
     made: dict[Alike, Node] = {}
 
     def of(nodes: Alike) -> Node:
@@ -43,25 +51,25 @@ def _made(b: Building, parts: Alike, differing: Mapping[Alike, AtomDims]) -> Nod
             made[nodes] = first if same else b.copied(first, inputs, dims or first.dims)
         return made[nodes]
 
-    found = of(parts)
-    if found is parts[0]:
-        return None
-    _note(b, {nodes: node for nodes, node in made.items() if node is not nodes[0]})
-    return found
+    of(parts)
+    return made
 
 
-def _note(b: Building, made: Mapping[Alike, Node]) -> None:
-    """Counts what was asked for in the parts as asked for along the axis: unify.py joins the axes of one value. What is
-    loaded is the whole tensor's; a value of the first part stands for those of all, by a number of its own."""
-    along: dict[Node, list[Node]] = {}
-    for nodes, node in made.items():
-        along.setdefault(nodes[0], []).append(node)
-        if node.kind is Kind.LOAD and node.source in b.demands:
-            b.demands[node.source].setdefault(node.dims, node)
+def _note(b: Building, compared: _Comparison, made: Mapping[Alike, Node]) -> None:
+    """Counts what was asked for in the parts as asked for along the axis: unify.py joins the axes of one value. Of a
+    value of which each part asks for its own place, it is that value at all of these. Of a value of each part, that of
+    the first stands for those of all, by a number of its own."""
+    along: dict[Node, list[Alike]] = {}
+    for nodes in made:
+        along.setdefault(nodes[0], []).append(nodes)
     for value, known in list(b.demands.items()):
+        asked = {node: dims for dims, node in known.items()}
         for dims, first in list(known.items()):
-            for node in along.get(first, ()):
-                b.demands.setdefault(number_of_alike(value), {}).setdefault(dims, node)
+            for nodes in along.get(first, ()):
+                own = [asked.get(node) for node in nodes]
+                every = compared.at([one for one in own if one is not None]) if None not in own else None
+                to = number_of_alike(value) if every is None else value
+                b.demands.setdefault(to, {}).setdefault(every or dims, made[nodes])
 
 
 def number_of_alike(value: int) -> int:
@@ -103,20 +111,20 @@ class _Comparison:
 
     def _match_dims(self, nodes: Alike) -> bool:
         """Of loads, places and masks, and of what running sums run along."""
-        first = nodes[0]
-        found: list[AtomDim] = []
-        for dims in zip(*(node.dims for node in nodes), strict=True):
-            dim = self._joined([self._atoms.resolve(one) for one in dims])
-            if dim is None:
-                return False
-            found.append(dim)
-        old, new = self._atoms.resolve_dims(first.dims), self._atoms.resolve_dims(found)
-        if old == new:
-            return True
+        first, new = nodes[0], self.at([node.dims for node in nodes])
+        old = self._atoms.resolve_dims(first.dims)
+        if new is None or old == new:
+            return new is not None
         if first.kind is not Kind.LOAD or not self._may_hold(first, old, new):
             return False
         self._differing[nodes] = new
         return True
+
+    def at(self, parts: Sequence[AtomDims]) -> AtomDims | None:
+        """The dimensions with all that the parts have of them; None where they are not alike."""
+        found = [self._joined([self._atoms.resolve(one) for one in dims]) for dims in zip(*parts, strict=True)]
+        known = [dim for dim in found if dim is not None]
+        return self._atoms.resolve_dims(known) if len(known) == len(found) else None
 
     def _may_hold(self, load: Node, old: AtomDims, new: AtomDims) -> bool:
         """Whether a load can be at these dimensions: it has no axis twice, and where sizes vary, or a window is read,

@@ -7,11 +7,11 @@ not clean, the largest clean expressions; where a call is not clean, the body of
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from mugraph.ir.region import Region
+from mugraph.ir.region import Range, Region
 from mugraph.trace.pytorch.targets import is_elementwise, matters
 from mugraph.trace.regions.assemble import Assembled, assemble
 from mugraph.trace.regions.clean import is_clean
@@ -25,7 +25,7 @@ from mugraph.trace.regions.scope import Scope
 from mugraph.trace.regions.ways import Found, add, overlap, searched
 from mugraph.trace.run.tape import Activation, Event, Record
 from mugraph.trace.syntax.nodes import number_of
-from mugraph.trace.syntax.statements import SCOPES, in_own_scope, is_elif, leaves_block, tensors_of
+from mugraph.trace.syntax.statements import SCOPES, in_own_scope, is_elif, leaves_block, own_expressions, tensors_of
 
 CHAIN = 2  # element-wise operators, each a pass over memory, that one kernel is better than
 MAX_CALLS = 192  # above it a unit is taken apart: a whole model is no unit of search, a decoder layer is
@@ -35,9 +35,12 @@ _ELSEWHERE = (ast.JoinedStr, *SCOPES)
 
 
 class Partition:
-    """Collects the regions of one source file over several runs."""
+    """Collects the regions of one source file over several runs. without_loops: functions of which
+    no region holds a loop that appends (gathering.py). gathered: regions that hold such loops"""
 
-    def __init__(self) -> None:
+    def __init__(self, without_loops: Collection[str] = ()) -> None:
+        self.without_loops = without_loops
+        self.gathered: set[tuple[str, Range]] = set()
         self._found: Found = {}
         self._own: Found = {}
         self.refused: dict[int, Refused] = {}
@@ -54,7 +57,7 @@ class Partition:
             for activation in scope.tape.activations:
                 if activation.site is None:
                     found: Found = {}
-                    search = _Search(scope, found, self.refused, least_chain)
+                    search = _Search(scope, found, self.refused, least_chain, self)
                     search.activation(activation)
                     found = in_one_place(found, search)
                     outermost = scope.name_of(activation)
@@ -96,12 +99,13 @@ class Partition:
 
 @dataclass
 class _Search:
-    """least_chain: element-wise operators that are worth a look where there is nothing else"""
+    """least_chain: element-wise operators that are worth a look where there is nothing else."""
 
     scope: Scope
     found: Found
     refused: dict[int, Refused]
     least_chain: int
+    partition: Partition
     worked: int = 0
     """Units that are regions."""
 
@@ -155,6 +159,8 @@ class _Search:
         """Whether it is a loop that appends to lists that the run before it makes, and is clean with it."""
         if not isinstance(item.statement, ast.For) or leaves_block(item.statement):
             return False
+        if self.scope.name_of(activation) in self.partition.without_loops:
+            return False
         made = lists_made(event for before in run for event in self.scope.between(activation, before))
         events = self.scope.between(activation, item)
         return not made.isdisjoint(lists_written(events)) and is_clean(activation, events, made)
@@ -193,7 +199,10 @@ class _Search:
         if not loops:
             return None
         whole = self.made(_unit_of(activation, items))
-        return None if whole is not None and are_stacked(whole.region, [items[n] for n in loops]) else loops[0]
+        if whole is None or not are_stacked(whole.region, [items[n] for n in loops]):
+            return loops[0]
+        self.partition.gathered.add((whole.region.function, whole.region.range))
+        return None
 
     def is_relevant(self, events: Iterable[Event], least_chain: int | None = None) -> bool:
         return self.has_work((event.target for event in events if isinstance(event, Record)), least_chain)
@@ -286,13 +295,13 @@ class _Search:
                 self.descend(activation, child.items[0])
             else:
                 self.block(activation, child)
-        for node in _expressions(item.statement):
+        for node in own_expressions(item.statement):
             self.expression(activation, item, node)
         self.hidden(activation, item)
 
     def hidden(self, activation: Activation, item: Item) -> None:
         """Functions run by the statement from places that no expression search enters: comprehensions, protocols."""
-        searched = {number_of(n) for root in _expressions(item.statement) for n in in_own_scope(root)}
+        searched = {number_of(n) for root in own_expressions(item.statement) for n in in_own_scope(root)}
         for inner in self.scope.called(activation, item.first):
             if inner.site is not None and (not inner.site.nodes or inner.site.nodes[-1] not in searched):
                 self.activation(inner)
@@ -301,12 +310,3 @@ class _Search:
 def _unit_of(activation: Activation, items: Sequence[Item]) -> Unit:
     """Of consecutive statements."""
     return Unit(activation, items[0].first, items[-1].after, tuple(item.statement for item in items), None)
-
-
-def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions a statement evaluates itself."""
-    for child in ast.iter_child_nodes(statement):
-        if isinstance(child, ast.expr):
-            yield child
-        elif isinstance(child, ast.withitem):
-            yield child.context_expr
