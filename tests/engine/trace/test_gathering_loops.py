@@ -168,3 +168,53 @@ def test_as_many_iterations_as_a_size_says(regions: Regions) -> None:
     assert body.text == "torch.softmax(x[i], -1)"
     assert "for i in range(4)" in heads.text
     assert heads.dynamic is not None
+
+
+def test_an_iterator_is_moved_on(regions: Regions) -> None:
+    """A kernel in place of the loop would leave it where it was; a list is read again each time."""
+    found = regions("""
+        # mugraph: x=f32[6, 8]
+        def rest(x):
+            numbers = iter(range(6))
+            print(next(numbers))
+            kept = []
+            for i in numbers:
+                kept.append(torch.softmax(x[i], -1))
+            y = torch.stack(kept)
+            print(list(numbers))
+            return y
+
+        # mugraph: x=f32[6, 8]
+        def in_brackets(x):
+            numbers = iter(range(6))
+            print(next(numbers))
+            y = torch.stack([torch.softmax(x[i], -1) for i in numbers])
+            print(list(numbers))
+            return y
+
+        # mugraph: x=f32[6, 8]
+        def listed(x, order=(0, 1, 2)):
+            kept = []
+            for i in order:
+                kept.append(torch.softmax(x[i], -1))
+            return torch.stack(kept)
+        """)
+    assert [region.function for region in found] == ["rest", "listed"]
+    assert found[0].text == "torch.softmax(x[i], -1)"
+    assert found[1].guards == ("order == (0, 1, 2)",)
+
+
+def test_a_number_of_the_loop_that_is_read_later(regions: Regions) -> None:
+    region = only(
+        regions("""
+        # mugraph: x=f32[6, 8]
+        def last(x):
+            kept = []
+            for i in range(6):
+                kept.append(torch.softmax(x[i], -1))
+            y = torch.stack(kept)
+            print(i)
+            return y
+        """)
+    )
+    assert region.text == "torch.softmax(x[i], -1)"
