@@ -84,7 +84,7 @@ def _root(request: Request) -> Path:
 
 def _traced(session: Session, entries: Sequence[Entry]) -> list[Region]:
     """The regions in what the entries run, and those that failed."""
-    partition = Partition()
+    partition = Partition(session.without_loops)
     for entry in entries:
         session.trace(entry, partition)
     regions = [*partition.regions(), *session.failed]
@@ -100,7 +100,14 @@ def _traced(session: Session, entries: Sequence[Entry]) -> list[Region]:
         taken = takes([one for sizes in ranges.values() if len(sizes) > 1 for one in sizes])
         samples = [_at(session, chosen.keys(), take) for take in taken]
         decided, called = decisions(partial(_definitions, session), session.places, chosen, session.sizes_of_data)
-        regions = with_ranges(regions, samples, taken, ranges, decided, called)
+        found = with_ranges(regions, samples, taken, ranges, decided, called)
+        uneven = {one.function for one in found if one.status == "unsupported"}
+        if uneven := uneven & {function for function, _ in partition.gathered}:
+            session.without_loops |= uneven  # as many iterations as a size says: the body is a region at each size
+            largest = _regions(_session_beside(session), entries)
+            samples = [_at(session, chosen.keys(), take) for take in taken]
+            found = with_ranges(largest, samples, taken, ranges, decided, called)
+        regions = found
     if session.request.check:
         session.errors.extend(check_found(partition))
     return regions
@@ -126,12 +133,12 @@ def _at(session: Session, functions: Collection[str], pick: Take) -> list[Region
 def _session_beside(session: Session) -> Session:
     """That runs the same functions once more."""
     other = Session(session.request, session.source, session.recorder, session.workspace, session.namespace)
-    other.sizes_of_data = session.sizes_of_data
+    other.sizes_of_data, other.without_loops = session.sizes_of_data, session.without_loops
     return other
 
 
 def _regions(session: Session, entries: Sequence[Entry]) -> list[Region]:
-    partition = Partition()
+    partition = Partition(session.without_loops)
     for entry in entries:
         session.trace(entry, partition)
     return [*partition.regions(), *session.failed]

@@ -83,7 +83,8 @@ class Session:
     """source: of the file whose functions are run; regions are looked for in the workspace's `traced`.
     elsewhere: the user's other files that have regions outside of those that were found -> which
     sizes_of_data: by function. pick: which of each is taken
-    seed: of random numbers. with_numbers: functions that could only be run with them"""
+    seed: of random numbers. with_numbers: functions that could only be run with them
+    without_loops: functions of which no region holds a loop (regions/gathering.py)"""
 
     request: Request
     source: Source
@@ -100,6 +101,7 @@ class Session:
     sizes_of_data: dict[str, SizesOfData] = field(default_factory=dict[str, SizesOfData])
     pick: Take = largest_of
     seed: int = 0
+    without_loops: set[str] = field(default_factory=set[str])
     with_numbers: set[str] = field(default_factory=set[str])
     constants: Constants = field(default_factory=lambda: Constants(real=True))
     incomplete: str = ""  # why the file was not imported to its end

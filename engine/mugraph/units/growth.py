@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from mugraph.ir.calls import operands
 from mugraph.ir.dtypes import INTEGERS, STORED
+from mugraph.ops.alike_parts import parts_of_join
 from mugraph.units.fusion import joins_well
 from mugraph.units.growing import GrowingUnit, UnitPrograms, worthwhile
 from mugraph.units.lower import Lowered
@@ -26,6 +27,7 @@ class UnitGrowth:
         self._graph = graph
         self._programs = programs
         self._is_worthwhile = is_worthwhile
+        self._parts: dict[int, tuple[frozenset[int], ...]] = {}
 
     def whole(self) -> GrowingUnit | None:
         """The region as one unit."""
@@ -37,7 +39,8 @@ class UnitGrowth:
         calls = graph.cone(output)
         if not calls or graph.barrier or not all(graph.lowerable(i) for i in calls):
             return None
-        if sum(not graph.shape_only(i) for i in calls) > _CALLS_AN_OPERATOR * self._programs.most:
+        again = {i for call in calls for part in self._parts_of(call) for i in part - {min(part)}}
+        if sum(not graph.shape_only(i) for i in calls - again) > _CALLS_AN_OPERATOR * self._programs.most:
             return None
         lowered = self._programs.lower(calls, output, self._programs.most)
         if lowered is None or not joins_well(lowered.program, crowded=False):
@@ -52,7 +55,7 @@ class UnitGrowth:
         """
         graph = self._graph
         output = graph.calls[root].outputs[0]
-        calls = frozenset({root})
+        calls = self._with_parts(frozenset({root}), root, output, needed - {output}) or frozenset({root})
         lowered = self._programs.lower(calls, output, self._programs.max_ops)
         refused: set[int] = set()
         while not graph.stands_alone(graph.calls[root]):
@@ -81,6 +84,7 @@ class UnitGrowth:
         larger = calls | {i}
         if not self._may_join(i, larger, max(calls), needed):
             return None
+        larger = self._with_parts(larger, i, output, needed) or larger
         if all(graph.shape_only(n) for n in larger):
             return larger, None
         lowered = self._programs.lower(larger, output, self._programs.max_ops)
@@ -90,6 +94,21 @@ class UnitGrowth:
         if lowered is None or not joins_well(lowered.program, crowded=True):
             return None
         return larger, lowered
+
+    def _parts_of(self, i: int) -> tuple[frozenset[int], ...]:
+        if i not in self._parts:
+            self._parts[i] = parts_of_join(self._graph, i)
+        return self._parts[i]
+
+    def _with_parts(self, calls: frozenset[int], i: int, output: int, needed: set[int]) -> frozenset[int] | None:
+        """With the parts that call `i` of the unit joins, where they are one value with one more axis and may all be
+        computed here."""
+        parts = frozenset[int]().union(*self._parts_of(i))
+        larger, root = calls | parts, max(calls)
+        if not parts or not all(self._may_join(part, larger, root, needed) for part in parts):
+            return None
+        lowered = self._programs.lower(larger, output, self._programs.max_ops)
+        return larger if lowered is not None and joins_well(lowered.program, crowded=True) else None
 
     def _may_join(self, i: int, larger: frozenset[int], root: int, needed: set[int]) -> bool:
         graph = self._graph

@@ -71,7 +71,7 @@ class Builder(Primitives):
     values: what is known of each value number
     names:  what each value number is called, those in `bound` by the user's code
     entry_for: what is known of a call, by its target (registry.py)
-    demands: value number -> the axes it was asked for -> the answer
+    demands: value number -> the axes it was asked for -> the answer; below 0 of values that are one (rolled.py)
     varying: of values whose sizes vary, what each dimension is a product of; values of which none does are left out
     general: the calls with what depends on the sizes, by their outputs. point: the sizes here
     counted: sizes that are computed with, and the axes along which they are counted

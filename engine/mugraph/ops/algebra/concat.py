@@ -19,9 +19,11 @@ from mugraph.ops.algebra.axes import AtomDim
 from mugraph.ops.algebra.building import Building
 from mugraph.ops.algebra.nodes import Node, in_pieces
 from mugraph.ops.algebra.refusals import NotLowerable
+from mugraph.ops.algebra.rolled import rolled
 
 MOST = 8
-"""Pieces of a concatenation: each is computed by operators of its own."""
+"""Pieces of a concatenation: each is computed by operators of its own, where they are no one value (rolled.py)."""
+_TOO_MANY = f"a concatenation of more than {MOST} pieces is outside the fragment"
 
 
 class Pieces:
@@ -30,8 +32,17 @@ class Pieces:
     def __init__(self, builder: Building) -> None:
         self._b = builder
 
-    def joined(self, lengths: Sequence[int], dim: AtomDim, ask: Callable[[int, AtomDim], Node]) -> Node:
-        """Operands of these lengths one after the other, at `dim` of the result. ask: operand `i` at its dimension."""
+    def joined(
+        self,
+        lengths: Sequence[int],
+        dim: AtomDim,
+        ask: Callable[[int, AtomDim], Node],
+        instead: Callable[[], Node | None] = lambda: None,
+    ) -> Node:
+        """Operands of these lengths one after the other, at `dim` of the result.
+
+        ask: operand `i` at its dimension. instead: another way to write the result, where there are too many pieces
+        """
         atoms = self._b.atoms
         ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
         dim = atoms.resolve(dim)
@@ -41,18 +52,26 @@ class Pieces:
             for i, (end, length) in enumerate(zip(ends, lengths, strict=True)):
                 if end - length <= low and high < end:
                     return ask(i, atoms.section(length, section.start - end + length, section.step, section.inner))
-        size = gcd(*lengths)
+        size, alike = gcd(*lengths), len(set(lengths)) == 1
+        if not alike and ends[-1] // size > MOST and (found := instead()) is not None:
+            return found
         place, rest = atoms.regroup(dim, (ends[-1] // size, size))
         on = atoms.free(place)
-        if atoms.elements(on) > MOST:
-            raise NotLowerable(f"a concatenation of more than {MOST} pieces is outside the fragment")
+        many = atoms.elements(on) > MOST
+        if many and not alike:
+            raise NotLowerable(_TOO_MANY)
         cases: list[Node] = []
         for at in product(*(range(atoms.size[atom]) for atom in on)):
             n = self._counted(atoms.replaced(place, self._fixed(on, at)))
             i = next(i for i, end in enumerate(ends) if n * size < end)
             within = n - (ends[i] - lengths[i]) // size
             cases.append(ask(i, (*atoms.section(lengths[i] // size, within, 1, ()), *rest)))
-        return self.cases(on, cases)
+        whole = rolled(self._b, on, cases)
+        if whole is None and many:
+            whole = instead()
+            if whole is None:
+                raise NotLowerable(_TOO_MANY)
+        return whole or self.cases(on, cases)
 
     def cases(self, on: AtomDim, nodes: Sequence[Node]) -> Node:
         """The value that is one of these at each place along `on`, counted row by row."""

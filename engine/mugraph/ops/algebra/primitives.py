@@ -84,6 +84,15 @@ class Primitives:
             made.hint = node.hint
         return made
 
+    def copied(self, node: Node, inputs: tuple[Node, ...], dims: AtomDims) -> Node:
+        """The same operator, which has its canonical form, of operands that are longer by an axis."""
+        outer = self._f32, self._tf32, self._call
+        self._f32, self._tf32, self._call = node.f32, node.tf32, node.call
+        made = self._add(replace(node, inputs=inputs, dims=dims, placed=False))
+        made.reach = node.reach
+        self._f32, self._tf32, self._call = outer
+        return made
+
     def make(self, kind: Kind, *inputs: Node, over: AtomDim = (), fn: str = "") -> Node:
         """An operator of a kind that has no canonical form here."""
         return self._add(Node(kind, inputs, over=over, fn=fn))

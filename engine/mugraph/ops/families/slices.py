@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import gcd
 
 from mugraph.ir.calls import Argument, Ref, Symbol
 from mugraph.ir.ops import Kind
@@ -12,7 +11,6 @@ from mugraph.ir.ranges import FIXED
 from mugraph.ops.algebra.arguments import Arguments
 from mugraph.ops.algebra.axes import AtomDim, AtomDims
 from mugraph.ops.algebra.builder import Builder
-from mugraph.ops.algebra.concat import MOST
 from mugraph.ops.algebra.nodes import Node, factors
 from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.registry import lowers
@@ -128,11 +126,16 @@ def _joined(b: Builder, args: Arguments, dims: AtomDims, dim: int) -> Node:
     if any(len(b.shape(ref)) != len(dims) for ref in refs):
         raise NotLowerable("tensors that become matrices before they are joined are outside the fragment")
     lengths = [b.shape(ref)[dim] for ref in refs]
-    if sum(lengths) // gcd(*lengths) > MOST or _grows_unevenly(b, refs, dim):
-        found = _among_zeros(b, refs, dims, dim) or _side_by_side(b, refs, dims, dim)
-        if found is not None:
-            return found
-    return b.pieces.joined(lengths, dims[dim], lambda i, at: b.at(refs[i], (*dims[:dim], at, *dims[dim + 1 :])))
+
+    def ask(i: int, at: AtomDim) -> Node:
+        return b.at(refs[i], (*dims[:dim], at, *dims[dim + 1 :]))
+
+    def instead() -> Node | None:
+        return _among_zeros(b, refs, dims, dim) or _side_by_side(b, refs, dims, dim)
+
+    if _grows_unevenly(b, refs, dim) and (found := instead()) is not None:
+        return found
+    return b.pieces.joined(lengths, dims[dim], ask, instead)
 
 
 def _grows_unevenly(b: Builder, refs: Sequence[Ref], dim: int) -> bool:

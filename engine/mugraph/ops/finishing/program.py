@@ -18,6 +18,7 @@ from mugraph.ops.algebra.complexes import COMPLEX
 from mugraph.ops.algebra.nodes import HIDDEN, Node
 from mugraph.ops.algebra.packed import BYTES, is_shifted
 from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
+from mugraph.ops.algebra.rolled import number_of_alike
 from mugraph.ops.algebra.shifts import idle_shifts
 from mugraph.ops.finishing.counted_axes import settle_counts
 from mugraph.ops.finishing.flat_axes import with_flat_axes
@@ -105,10 +106,12 @@ def _refuse_duplicates(
     builder: Builder, place: Mapping[Node, int], live: set[int], flat: Sequence[SharedOperator]
 ) -> None:
     order = [output for call in builder.calls for output in call.outputs]
-    for value in reversed(order):
+    for value in (*map(number_of_alike, reversed(order)), *reversed(order)):
         roles = {place[node]: dims for dims, node in builder.demands.get(value, {}).items() if node in place}
         computed = [dims for i, dims in roles.items() if i in live and not flat[i].kind.is_leaf]
         if any(not _apart(builder, one, two) for one, two in combinations(computed, 2)):
+            if value < 0:
+                raise NotLowerable("a value of each of several parts would be computed twice")
             raise Duplicated(value)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mugraph.ir.calls import renumbered
@@ -30,7 +30,7 @@ from mugraph.trace.regions.seen_elsewhere import is_aliased, is_private_write
 from mugraph.trace.regions.stored_last import stored_last
 from mugraph.trace.regions.unit_paths import paths_of
 from mugraph.trace.regions.unsure_names import unsure_of
-from mugraph.trace.run.tape import Record
+from mugraph.trace.run.tape import Loaded, Record
 from mugraph.trace.syntax.nodes import Function
 
 
@@ -129,6 +129,9 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
     snapshot = activation.steps[unit.first].names
     if changed_later((snapshot.get(name) for name in read), events, scope.tape.events, start):
         return Offence(unit.first, "reads a list or dict that the program changes later")
+    loaded = (event.value for event in events if isinstance(event, Loaded))
+    if any(isinstance(value, Iterator) for value in (*loaded, *(snapshot.get(name) for name in read))):
+        return Offence(unit.first, "reads from an iterator, with which other code may go on")
     devices = global_devices(scope, unit, read - snapshot.keys())
     if isinstance(devices, Offence):
         return devices

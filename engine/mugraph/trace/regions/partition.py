@@ -7,22 +7,25 @@ not clean, the largest clean expressions; where a call is not clean, the body of
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from mugraph.ir.region import Region
+from mugraph.ir.region import Range, Region
 from mugraph.trace.pytorch.targets import is_elementwise, matters
 from mugraph.trace.regions.assemble import Assembled, assemble
+from mugraph.trace.regions.clean import is_clean
 from mugraph.trace.regions.conditions import as_expressions
 from mugraph.trace.regions.executions import Execution, Item, execution_of
+from mugraph.trace.regions.gathering import are_stacked, lists_made, lists_written
 from mugraph.trace.regions.one_place import in_one_place
 from mugraph.trace.regions.replacement_unit import Offence, Refused, Unit, line_of
+from mugraph.trace.regions.run_ends import trimmed
 from mugraph.trace.regions.scope import Scope
 from mugraph.trace.regions.ways import Found, add, overlap, searched
-from mugraph.trace.run.tape import Activation, Event, Happening, Made, Record
+from mugraph.trace.run.tape import Activation, Event, Record
 from mugraph.trace.syntax.nodes import number_of
-from mugraph.trace.syntax.statements import SCOPES, in_own_scope, is_elif, leaves_block, tensors_of
+from mugraph.trace.syntax.statements import SCOPES, in_own_scope, is_elif, leaves_block, own_expressions, tensors_of
 
 CHAIN = 2  # element-wise operators, each a pass over memory, that one kernel is better than
 MAX_CALLS = 192  # above it a unit is taken apart: a whole model is no unit of search, a decoder layer is
@@ -32,9 +35,12 @@ _ELSEWHERE = (ast.JoinedStr, *SCOPES)
 
 
 class Partition:
-    """Collects the regions of one source file over several runs."""
+    """Collects the regions of one source file over several runs. without_loops: functions of which
+    no region holds a loop that appends (gathering.py). gathered: regions that hold such loops"""
 
-    def __init__(self) -> None:
+    def __init__(self, without_loops: Collection[str] = ()) -> None:
+        self.without_loops = without_loops
+        self.gathered: set[tuple[str, Range]] = set()
         self._found: Found = {}
         self._own: Found = {}
         self.refused: dict[int, Refused] = {}
@@ -51,7 +57,7 @@ class Partition:
             for activation in scope.tape.activations:
                 if activation.site is None:
                     found: Found = {}
-                    search = _Search(scope, found, self.refused, least_chain)
+                    search = _Search(scope, found, self.refused, least_chain, self)
                     search.activation(activation)
                     found = in_one_place(found, search)
                     outermost = scope.name_of(activation)
@@ -93,12 +99,13 @@ class Partition:
 
 @dataclass
 class _Search:
-    """least_chain: element-wise operators that are worth a look where there is nothing else"""
+    """least_chain: element-wise operators that are worth a look where there is nothing else."""
 
     scope: Scope
     found: Found
     refused: dict[int, Refused]
     least_chain: int
+    partition: Partition
     worked: int = 0
     """Units that are regions."""
 
@@ -120,7 +127,7 @@ class _Search:
             few = size <= MAX_CALLS or (
                 not item.children and size <= self.most_calls(activation, self.scope.between(activation, item))
             )
-            if own and few and self.may_be_in_run(activation, item):
+            if own and few and (self.may_be_in_run(activation, item) or self.gathers(activation, item, run)):
                 if calls + size > MAX_CALLS:
                     self.run(activation, run)
                     run, calls = [], 0
@@ -145,38 +152,36 @@ class _Search:
             return False
         if isinstance(statement, ast.Return):
             returned = tensors_of(statement, activation.returned.get(item.first))
-            return bool(returned) and self.clean(activation, self.scope.between(activation, item))
-        return not leaves_block(statement) and self.clean(activation, self.scope.between(activation, item))
+            return bool(returned) and is_clean(activation, self.scope.between(activation, item))
+        return not leaves_block(statement) and is_clean(activation, self.scope.between(activation, item))
 
-    def clean(self, activation: Activation, events: Sequence[Event]) -> bool:
-        made = {id(event.value) for event in events if isinstance(event, Made)}
-        for event in events:
-            if isinstance(event, Record) and event.problem is not None:
-                return False
-            if isinstance(event, Happening):
-                is_called = event.site.activation != activation.index
-                if event.problem is not None and not (event.to_replace and is_called):
-                    return False
-                if event.mutates is not None and event.mutates not in made:
-                    return False
-        return True
+    def gathers(self, activation: Activation, item: Item, run: Sequence[Item]) -> bool:
+        """Whether it is a loop that appends to lists that the run before it makes, and is clean with it."""
+        if not isinstance(item.statement, ast.For) or leaves_block(item.statement):
+            return False
+        if self.scope.name_of(activation) in self.partition.without_loops:
+            return False
+        made = lists_made(event for before in run for event in self.scope.between(activation, before))
+        events = self.scope.between(activation, item)
+        return not made.isdisjoint(lists_written(events)) and is_clean(activation, events, made)
 
     # -- units
 
     def run(self, activation: Activation, items: Sequence[Item]) -> None:
         """Makes the best of consecutive clean statements."""
-        items = list(items)
-        while items and not (self.computes(activation, items[0]) and not self.takes_part(activation, items[0])):
-            items.pop(0)
-        while items and not self.computes(activation, items[-1]):
-            items.pop()
+        items = trimmed(self.scope, activation, items)
         if not items or not self.is_relevant(self.scope.between(activation, items[0], items[-1])):
+            return
+        if (loop := self.ungathered(activation, items)) is not None:
+            self.run(activation, items[:loop])
+            self.descend(activation, items[loop])
+            self.run(activation, items[loop + 1 :])
             return
         statement = items[0].statement
         if len(items) == 1 and isinstance(statement, ast.Return) and not isinstance(statement.value, ast.Tuple | None):
             self.expression(activation, items[0], statement.value)
             return
-        unit = Unit(activation, items[0].first, items[-1].after, tuple(item.statement for item in items), None)
+        unit = _unit_of(activation, items)
         offence = self.keep(unit)
         if offence is None:
             return
@@ -188,24 +193,16 @@ class _Search:
             self.descend(activation, items[culprit])
         self.run(activation, items[culprit + 1 :])
 
-    def computes(self, activation: Activation, item: Item) -> bool:
-        """Whether the statement makes a tensor. At a run's ends, a statement that only reads shapes, or only writes to
-        a tensor, is left where it is."""
-        events = self.scope.between(activation, item)
-        return any(isinstance(event, Record) and event.outputs and not event.in_place for event in events)
-
-    def takes_part(self, activation: Activation, item: Item) -> bool:
-        """Whether the statement does nothing but take a part of a tensor that the program writes to, as the filled part
-        of a cache. At a run's beginning it is left where it is: the run then reads a tensor of some length, and not the
-        number that the length follows from."""
-        records = [event for event in self.scope.between(activation, item) if isinstance(event, Record)]
-        made = [record for record in records if record.outputs]
-        return all(
-            record.target == "Tensor.__getitem__"
-            and len(record.inputs) == 1
-            and self.scope.values.is_written(record.inputs[0])
-            for record in made
-        )
+    def ungathered(self, activation: Activation, items: Sequence[Item]) -> int | None:
+        """The first loop of a run, where not all of its loops append what the run stacks."""
+        loops = [n for n, item in enumerate(items) if isinstance(item.statement, ast.For)]
+        if not loops:
+            return None
+        whole = self.made(_unit_of(activation, items))
+        if whole is None or not are_stacked(whole.region, [items[n] for n in loops]):
+            return loops[0]
+        self.partition.gathered.add((whole.region.function, whole.region.range))
+        return None
 
     def is_relevant(self, events: Iterable[Event], least_chain: int | None = None) -> bool:
         return self.has_work((event.target for event in events if isinstance(event, Record)), least_chain)
@@ -240,7 +237,7 @@ class _Search:
             events = self.scope.under(unit)
         records = [event for event in events if isinstance(event, Record)]
         most = MAX_CALLS if len(unit.statements) > 1 else self.most_calls(unit.activation, events)
-        if len(records) > most or not self.clean(unit.activation, events):
+        if len(records) > most or not is_clean(unit.activation, events):
             return None
         result = assemble(self.scope, unit)
         if isinstance(result, Offence) or not self.has_work(call.target for call in result.region.calls):
@@ -270,7 +267,7 @@ class _Search:
             value is not None
             and records <= self.most_calls(activation, events)
             and self.scope.is_here(activation)
-            and self.clean(activation, events)
+            and is_clean(activation, events)
         )
         if whole and not self.is_relevant(events):
             return
@@ -298,22 +295,18 @@ class _Search:
                 self.descend(activation, child.items[0])
             else:
                 self.block(activation, child)
-        for node in _expressions(item.statement):
+        for node in own_expressions(item.statement):
             self.expression(activation, item, node)
         self.hidden(activation, item)
 
     def hidden(self, activation: Activation, item: Item) -> None:
         """Functions run by the statement from places that no expression search enters: comprehensions, protocols."""
-        searched = {number_of(n) for root in _expressions(item.statement) for n in in_own_scope(root)}
+        searched = {number_of(n) for root in own_expressions(item.statement) for n in in_own_scope(root)}
         for inner in self.scope.called(activation, item.first):
             if inner.site is not None and (not inner.site.nodes or inner.site.nodes[-1] not in searched):
                 self.activation(inner)
 
 
-def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions a statement evaluates itself."""
-    for child in ast.iter_child_nodes(statement):
-        if isinstance(child, ast.expr):
-            yield child
-        elif isinstance(child, ast.withitem):
-            yield child.context_expr
+def _unit_of(activation: Activation, items: Sequence[Item]) -> Unit:
+    """Of consecutive statements."""
+    return Unit(activation, items[0].first, items[-1].after, tuple(item.statement for item in items), None)

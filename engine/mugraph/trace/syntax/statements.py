@@ -79,6 +79,15 @@ def own_statements(node: ast.stmt) -> Iterator[ast.stmt]:
             yield from own_statements(inner)
 
 
+def own_expressions(node: ast.stmt) -> Iterator[ast.expr]:
+    """The expressions a statement evaluates itself."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            yield child
+        elif isinstance(child, ast.withitem):
+            yield child.context_expr
+
+
 SCOPES = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.FunctionDef, ast.ClassDef)
 
 
