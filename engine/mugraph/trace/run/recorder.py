@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import MethodType, ModuleType
 from typing import cast
 
@@ -16,6 +17,7 @@ from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.pytorch.kernel_modules import takes_no_call
 from mugraph.trace.run.asked_devices import AskedDevices
 from mugraph.trace.run.frames import frame_of_caller, keywords_of
+from mugraph.trace.run.gpu_answers import ANSWERS
 from mugraph.trace.run.other_memory import told_of_memory
 from mugraph.trace.run.tape import STATEMENT, Happening, Loaded, Made, ModuleCalled, Record, Step, Tape, Was
 from mugraph.trace.run.tape_writer import TapeWriter
@@ -91,10 +93,10 @@ class Recorder:
         grad_mode.begin(without_gradients)
         try:
             with (
-                grad_mode.notices_inference(self._inference),
+                grad_mode.notices_inference(partial(self._mode, "torch.inference_mode")),
                 self._calls,
                 told_of_memory(self._calls.called),
-                self._calls.autocast.noticed(self._autocast),
+                self._calls.autocast.noticed(partial(self._mode, "torch.autocast")),
             ):
                 yield
         finally:
@@ -103,13 +105,9 @@ class Recorder:
             while self._writer.stack:
                 self._writer.close({})
 
-    def _autocast(self, problem: str) -> None:
+    def _mode(self, name: str, problem: str) -> None:
         if self._writer.watching:
-            self._writer.add(Happening(self._writer.site(), "torch.autocast", problem))
-
-    def _inference(self, problem: str) -> None:
-        if self._writer.watching:
-            self._writer.add(Happening(self._writer.site(), "torch.inference_mode", problem))
+            self._writer.add(Happening(self._writer.site(), name, problem))
 
     # -- hooks: functions and statements
 
@@ -164,7 +162,8 @@ class Recorder:
 
     def call(self, node: int, function: Callable[..., object], /, *args: object, **kwargs: object) -> object:
         if not self._writer.watching:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+            return self._devices.called(function, args, result) if ANSWERS.gpu and function is getattr else result
 
         if self.answers_for_run and function is isinstance and len(args) == 2 and args[1] is FakeTensor:
             self.was_asked = True
@@ -248,7 +247,13 @@ class Recorder:
         return self._evaluate(node, lambda: UNARY[name](operand))
 
     def attribute(self, node: int, base: object, name: str) -> object:
-        if not self._writer.watching or (isinstance(base, ModuleType) and not self.judge.may_be_watched(base)):
+        if (where := self._devices.where(base, name)) is not None:
+            if self._writer.watching:
+                self._writer.add(Loaded(self._writer.site(), node, base, name, where))
+            return where
+        if not self._writer.watching:
+            return self._devices.read(base, name, getattr(base, name)) if ANSWERS.gpu else getattr(base, name)
+        if isinstance(base, ModuleType) and not self.judge.may_be_watched(base):
             return getattr(base, name)
         if isinstance(base, Varying):
             base.decide()
