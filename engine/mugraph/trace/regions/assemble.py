@@ -11,6 +11,7 @@ from mugraph.ir.region import Call, Named, Region
 from mugraph.trace.regions.as_it_was import changed_later
 from mugraph.trace.regions.bound_names import bound_names
 from mugraph.trace.regions.changing import changing
+from mugraph.trace.regions.compared_numbers import results_compared
 from mugraph.trace.regions.conditions import Conditions
 from mugraph.trace.regions.counted import without_counted
 from mugraph.trace.regions.defaults import defaults_of
@@ -139,6 +140,10 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         {id(scope.values.tensor(number)): names[number] for number in (*consumed, *picked_from(scope, events, picked))},
         here,
     )
+    results = results_compared(unit, events, paths)
+    if isinstance(results, Offence):
+        return results
+    conditions |= results
     if (write := moving(visible, conditions)) is not None:
         return Offence(step_of(write, unit), "writes to a place that a number says, which may be another one next time")
     conditions |= defaults_of(scope, kept, events, here) | asked_of_devices(events, here)
