@@ -252,10 +252,10 @@ class Session:
                 if not ANSWERS.asked:
                     raise
                 _log.info("%s is told the CPU: %s", entry.function, sentence(error, self.source))
-            self.on_cpu.add(entry.function)
             self.left_behind.taken_out()
         with answering(gpu=False):
             self.run_as_answered(entry, mode)
+        self.on_cpu.add(entry.function)  # unless it fails in both ways, as for want of numbers
 
     def run_as_answered(self, entry: Entry, mode: FakeTensorMode | None) -> None:
         """With numbers that vary, where the run does the same with other ones."""

@@ -153,6 +153,20 @@ def test_what_does_not_run_on_a_gpus_way_is_told_the_cpu(regions):
     assert found[1].guards == ("by == 2",)
 
 
+def test_what_needs_numbers_is_told_the_gpu_all_the_same(trace):
+    text = """
+    # mugraph: x=f32[12, 24], w=f32[24, 24]
+    def f(x, w):
+        if float(x.abs().amax()) < 0:
+            return x
+        y = torch.tanh(x @ w)
+        by = 2 if x.is_cuda else 3
+        return torch.softmax(y * by, -1)
+    """
+    found = trace(text).regions
+    assert any("is_cuda" in region.text for region in found)
+
+
 def test_sizes_that_decide_on_the_way_of_a_gpu_are_found(trace):
     """Where a size is a symbol, the code is told what it was told where it was traced."""
     text = """
