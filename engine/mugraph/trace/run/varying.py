@@ -52,14 +52,23 @@ class AllDecided(BaseException):  # so that no `except Exception` of the user's 
 class Watch:
     """What a run does with numbers that vary. now: a number that grows from statement to statement. forget: is told of
     tensors that follow from one. names: of the numbers that were given; decides: those by which the run decides;
-    compared: those that it compares with others"""
+    comparisons: with other numbers, in their order: the names in each, and what it gives"""
 
     now: Callable[[], int] = lambda: 0
     forget: Callable[[object], None] = lambda _: None
     names: set[str] = field(default_factory=set[str])
     decides: set[str] = field(default_factory=set[str])
-    compared: set[str] = field(default_factory=set[str])
+    comparisons: list[tuple[frozenset[str], bool]] = field(default_factory=list[tuple[frozenset[str], bool]])
     is_on: bool = True
+
+    @property
+    def compared(self) -> frozenset[str]:
+        return frozenset[str]().union(*(names for names, _ in self.comparisons))
+
+    def flipped(self, other: Watch) -> frozenset[str]:
+        """The names in the first comparison that gives something else in the other run."""
+        pairs = zip(self.comparisons, other.comparisons, strict=False)
+        return next((names for (names, result), (_, there) in pairs if result is not there), frozenset[str]())
 
     def given(self, name: str, value: float) -> Varying:
         self.names.add(name)
@@ -146,9 +155,10 @@ def compared(operator: str, function: Callable[..., object], left: object, right
         return None
     if not all(type(one) in (int, float) for one in plain):
         return None
-    for one in varying_in(both):
-        one.watch.compared.update(one.origin.roots())
-    return bool(function(*plain))
+    result = bool(function(*plain))
+    numbers = [*varying_in(both)]
+    numbers[0].watch.comparisons.append((frozenset(name for one in numbers for name in one.origin.roots()), result))
+    return result
 
 
 def literal(number: object) -> str:

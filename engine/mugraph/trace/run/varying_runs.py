@@ -34,17 +34,19 @@ class Runs:
             watch, up = self._with(names, others=1)
             if not watch.names:
                 return
-            others = [up]
-            if (up is None or watch.compared) and not watch.decides:  # a number may be a table's last place
+            others, before = [up], [watch]
+            if (up is None or watch.comparisons) and not watch.decides:  # a number may be a table's last place
                 watch, down = self._with(names, others=-1)
                 others.append(down)
+                before.append(watch)
             tape = self.recorder.tape
-            takes = tape.varying or tape.picked or watch.compared
+            takes = tape.varying or tape.picked or watch.comparisons
             if any(one is not None for one in others) and not watch.decides and takes:
                 watch, same = self._with(names)
                 if same is not None and same in others and not watch.decides:
                     return
-            names = frozenset(watch.names - (watch.decides or watch.compared or watch.names))
+            flipped = frozenset[str]().union(*(watch.flipped(other) for other in before))
+            names = frozenset(watch.names - (watch.decides or flipped or watch.compared or watch.names))
             if not names:
                 break
         self.run(Inputs(Watch(), frozenset(), others=0))
