@@ -31,6 +31,9 @@ class Operation:
 multiply, where = Operation(torch.multiply), Operation(torch.where)
 """
 PROGRAM = """
+import sys
+
+sys.path.insert(0, {packages!r})
 import einx
 
 # mugraph: x=f32[4, 8, 64], w=f32[64, 64], s=f32[64], m=bool[4, 8, 1]
@@ -42,13 +45,10 @@ def f(x, w, s, m):
 """
 
 
-def test_einx_is_as_einops_is(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, regions: Regions
-) -> None:
+def test_einx_is_as_einops_is(tmp_path_factory: pytest.TempPathFactory, regions: Regions) -> None:
     packages = tmp_path_factory.mktemp("packages")  # beside the program's folder, where nothing is the user's
     (packages / "einx").mkdir()
     (packages / "einx" / "__init__.py").write_text(EINX, encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(packages), prepend=":")
-    region = only(regions(PROGRAM))
+    region = only(regions(PROGRAM.format(packages=str(packages))))
     assert region.text.startswith("y = torch.tanh")
     assert {"torch.multiply", "torch.where"} <= set(targets(region))
