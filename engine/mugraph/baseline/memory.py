@@ -43,6 +43,8 @@ def views_of(call: Call, values: Values, owners: Mapping[int, int]) -> dict[int,
 
 def _is_view(name: str, call: Call, values: Values) -> bool:
     source, out = values[operands(call)[0]], values[call.outputs[0]]
+    if call.target == "torch.nn.functional.unfold":  # it copies, as `Tensor.unfold` does not
+        return False
     if name in _VIEWS:
         return name != "getitem" or not any(isinstance(part, Ref) for part in parts(call.args[1:]))
     if name in _MAY_CONVERT:

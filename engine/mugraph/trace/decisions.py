@@ -53,7 +53,10 @@ def _decided(
         return None
     alike = tuple(replace(one, largest=_before_largest(one)) for one in entry.sizes)
     before = next((one for one in at(_before_largest).entries if one.function == entry.function), None)
-    if before is not None and decided_at(replace(before, sizes=alike), others, places, of_data) is None:
+    if before is None:
+        return Decided(reason)
+    before = replace(before, sizes=alike, on_gpu=entry.on_gpu)
+    if decided_at(before, others, places, of_data) is None:
         return Decided(reason, alike)
     return Decided(reason)
 

@@ -116,6 +116,7 @@ def _traced(session: Session, entries: Sequence[Entry]) -> list[Region]:
 def _with_sizes_of_data(session: Session, entry: Entry) -> Entry:
     """The entry, with sizes that come of data beside those that its comment gives a range."""
     found = session.sizes_of_data.get(entry.function)
+    entry = replace(entry, on_gpu=entry.function not in session.on_cpu)
     return replace(entry, sizes=(*entry.sizes, *found.ranges)) if found is not None else entry
 
 
@@ -133,7 +134,8 @@ def _at(session: Session, functions: Collection[str], pick: Take) -> list[Region
 def _session_beside(session: Session) -> Session:
     """That runs the same functions once more."""
     other = Session(session.request, session.source, session.recorder, session.workspace, session.namespace)
-    other.sizes_of_data, other.without_loops = session.sizes_of_data, session.without_loops
+    other.sizes_of_data, other.on_cpu = session.sizes_of_data, session.on_cpu
+    other.without_loops = session.without_loops
     return other
 
 

@@ -30,6 +30,7 @@ from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.data_sizes import DataSizes, SizesOfData
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Entry
+from mugraph.trace.run.gpu_answers import ANSWERS, answering
 from mugraph.trace.run.left_behind import LeftBehind
 from mugraph.trace.run.loader import Workspace
 from mugraph.trace.run.places import Places
@@ -83,7 +84,8 @@ class Session:
     """source: of the file whose functions are run; regions are looked for in the workspace's `traced`.
     elsewhere: the user's other files that have regions outside of those that were found -> which
     sizes_of_data: by function. pick: which of each is taken
-    seed: of random numbers. with_numbers: functions that could only be run with them
+    seed: of random numbers. with_numbers: functions that could only be run with them. on_cpu: that
+    do not run where they are told that their tensors are on a GPU
     without_loops: functions of which no region holds a loop (regions/gathering.py)"""
 
     request: Request
@@ -103,6 +105,7 @@ class Session:
     seed: int = 0
     without_loops: set[str] = field(default_factory=set[str])
     with_numbers: set[str] = field(default_factory=set[str])
+    on_cpu: set[str] = field(default_factory=set[str])
     constants: Constants = field(default_factory=lambda: Constants(real=True))
     incomplete: str = ""  # why the file was not imported to its end
     left_behind: LeftBehind = field(default_factory=lambda: LeftBehind({}))
@@ -241,6 +244,22 @@ class Session:
         return sum(values.tensor(number).numel() for number in values.infos)
 
     def run_in(self, entry: Entry, mode: FakeTensorMode | None) -> None:
+        """Told that its tensors are on a GPU, or else on the CPU."""
+        if entry.function not in self.on_cpu:
+            try:
+                with answering(gpu=True):
+                    self.run_as_answered(entry, mode)
+                return
+            except Exception as error:
+                if not ANSWERS.asked:
+                    raise
+                _log.info("%s is told the CPU: %s", entry.function, sentence(error, self.source))
+            self.left_behind.taken_out()
+        with answering(gpu=False):
+            self.run_as_answered(entry, mode)
+        self.on_cpu.add(entry.function)  # unless it fails in both ways, as for want of numbers
+
+    def run_as_answered(self, entry: Entry, mode: FakeTensorMode | None) -> None:
         """With numbers that vary, where the run does the same with other ones."""
         Runs(self.recorder, entry, self.source, lambda inputs: self.run_once(entry, mode, inputs)).leave_tape()
 

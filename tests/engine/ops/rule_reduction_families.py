@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -50,7 +51,9 @@ def variance(rng: Rng) -> Drawn:
 
 def vector_norm(rng: Rng) -> Drawn:
     of = shape(rng)
-    return drawn(T(of), **some(rng, ord=2, dim=rng.randrange(-len(of), len(of)), keepdim=True))
+    return drawn(
+        T(of), **some(rng, ord=rng.choice((2, 1, math.inf)), dim=rng.randrange(-len(of), len(of)), keepdim=True)
+    )
 
 
 def old_norm(rng: Rng) -> Drawn:
@@ -104,7 +107,10 @@ def instance_norm(rng: Rng) -> Drawn:
 
 def normalize(rng: Rng) -> Drawn:
     of = shape(rng, 2)
-    return drawn(T(of), **some(rng, p=2.0, dim=rng.randrange(-len(of), len(of)), eps=rng.choice((1.5, 1e-6, 0.0))))
+    return drawn(
+        T(of),
+        **some(rng, p=rng.choice((1.0, 2)), dim=rng.randrange(-len(of), len(of)), eps=rng.choice((1.5, 1e-6, 0.0))),
+    )
 
 
 def softmax(rng: Rng) -> Drawn:

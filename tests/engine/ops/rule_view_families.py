@@ -224,6 +224,20 @@ def pixel_unshuffle(rng: Rng) -> Drawn:
     return drawn(T((*rng.choice(((), (2,))), 2, 3 * r, rng.choice((1, 4)) * r)), r)
 
 
+def patches(rng: Rng) -> Drawn:
+    r, s = rng.choice((1, 2, 3)), rng.choice((1, 2))
+    of = T((*rng.choice(((), (2,))), rng.choice((1, 3)), 3 * r, rng.choice((1, 4)) * s))
+    return drawn(of, (r, s), stride=(r, s), **some(rng, padding=0, dilation=1))
+
+
+def windows(rng: Rng) -> Drawn:
+    r = rng.choice((1, 2, 3))
+    of = [2, 5, 4][: rng.randint(1, 3)]
+    at = rng.randrange(len(of))
+    of[at] *= r
+    return drawn(T(tuple(of)), rng.choice((at, at - len(of))), r, r)
+
+
 def channel_shuffle(rng: Rng) -> Drawn:
     return drawn(T((2, 6, 3, 4)), rng.choice((1, 2, 3)))
 
@@ -248,9 +262,14 @@ VIEWS: dict[str, Callable[[Rng], Drawn]] = {
     "repeat_interleave": repeat_interleave, "getitem": getitem, "narrow": narrow, "select": select, "chunk": chunk,
     "split": split, "split_with_sizes": split_with_sizes, "tensor_split": tensor_split, "unbind": unbind,
     "pixel_shuffle": pixel_shuffle, "pixel_unshuffle": pixel_unshuffle, "channel_shuffle": channel_shuffle,
+    "unfold": patches,
     "interpolate": nearest, "upsample": nearest, "roll": roll, "hstack": hstack, "flip": flip,
     "fliplr": turned, "flipud": turned,
     "column_stack": columns, "vstack": vstack, "row_stack": vstack,
     "cat": cat, "concat": cat, "concatenate": cat, "stack": stack,
 }  # fmt: skip
-VIEWS_BY_TARGET: dict[str, Callable[[Rng], Drawn]] = {"Tensor.reshape": view, "Tensor.broadcast_to": broadcast_to}
+VIEWS_BY_TARGET: dict[str, Callable[[Rng], Drawn]] = {
+    "Tensor.unfold": windows,
+    "Tensor.reshape": view,
+    "Tensor.broadcast_to": broadcast_to,
+}

@@ -35,7 +35,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], dict[str, torch.Tensor], str]] = {
     "rounded division": (lambda x: torch.div(x, 2.0, rounding_mode="floor"), {"x": X}, "rounded"),
     "a slice up to a tensor": (lambda x, n: x[:n] * 2, {"x": X, "n": torch.tensor(4)}, "run time"),
     "spectral norm": (lambda x: x / torch.linalg.norm(x, 2), {"x": X}, "Euclidean"),
-    "another norm": (lambda x: F.normalize(x, p=1.0, dim=-1), {"x": X}, "Euclidean"),
+    "another norm": (lambda x: F.normalize(x, p=3.0, dim=-1), {"x": X}, "Euclidean"),
     "division by zero": (lambda x: x / 0.0, {"x": X}, "zero"),
     "an infinite number": (lambda x: x * math.inf, {"x": X}, "infinite"),
     "double precision": (lambda x: x.double() * 2, {"x": X}, "f64"),

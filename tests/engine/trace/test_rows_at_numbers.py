@@ -83,6 +83,14 @@ def test_a_row_of_what_the_program_writes_to_is_read_when_it_is_written(regions:
 
 
 def test_a_number_that_decides_as_well_is_guarded(regions: Regions) -> None:
-    body = ("z = x.exp() + (y if i > 1 else x)", "out = (z * self.table[i]).softmax(-1)")
+    body = ("z = x.exp() + (y if i % 2 else x)", "out = (z * self.table[i]).softmax(-1)")
     region = only(regions(sampler(*body)))
     assert "i == 2" in region.guards
+
+
+def test_of_a_number_that_is_compared_the_result_is_guarded(regions: Regions) -> None:
+    body = ("z = x.exp() + (y if i > 1 else x)", "out = (z * self.table[i]).softmax(-1)")
+    region = only(regions(sampler(*body)))
+    assert "i > 1" in region.guards
+    assert "i == 2" not in region.guards
+    assert "self.table[i]" in [one.expression for one in region.live_ins]

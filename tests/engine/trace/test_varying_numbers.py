@@ -37,8 +37,6 @@ VARIES: Mapping[str, tuple[tuple[str, ...], set[str]]] = {
 }  # fmt: skip
 
 STAYS: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "compared": (("if t > 0.1:", "    x = x + 1", "return (x * t + y).tanh()"), "t == 0.5"),
-    "compared the other way": (("if 2 >= n:", "    x = x + 1", "return (x * n + y).tanh()"), "n == 3"),
     "a truth": (("x = x if n else y", "return (x * n + y).tanh()"), "n == 3"),
     "an exponent": (("return (x.exp() ** t + y).tanh()",), "t == 0.5"),
     "an exponent of a number": (("return (t ** x + y).tanh()",), "t == 0.5"),
@@ -49,7 +47,6 @@ STAYS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "a part of a list": (("k = [1.0, 2.0, 3.0, 3.0][n - 1 : n][0]", "return (x * k + y * n).tanh()"), "n == 3"),
     "stored by": (("k = [1.0, 2.0, 3.0, 3.0, 0.0]", "k[n] = 0.5", "return (x * k[0] + y * n).tanh()"), "n == 3"),
     "a length": (("k = 2.0 if len('-' * n) > 1 else 1.0", "return (x * k + y * n).tanh()"), "n == 3"),
-    "between": (("k = 2.0 if 1.5 < 2.5 < n else 1.0", "return (x * k + y * n).tanh()"), "n == 3"),
     "in some": (("k = 2.0 if n in range(1, 9) else 1.0", "return (x * k + y * n).tanh()"), "n == 3"),
     "beside others": (("k = 2.0 if (2.5, 1) < (n, 2) else 1.0", "return (x * k + y * n).tanh()"), "n == 3"),
     "of its own methods": (("k = 2.0 if t.is_integer() else 1.0", "return (x * k + y * t).tanh()"), "t == 0.5"),
@@ -65,6 +62,22 @@ STAYS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "to be floored": (("return torch.div(x, t, rounding_mode='floor') + y.tanh() * x",), "t == 0.5"),
     "filled": (("return (torch.full_like(x, t) * x + y).tanh()",), "t == 0.5"),
     "a default": (("return (x * scale + y).tanh()",), "scale == 2.0"),
+}  # fmt: skip
+
+
+COMPARED: Mapping[str, tuple[tuple[str, ...], set[str]]] = {
+    "greater": (("x = x.tanh()", "if t > 0.1:", "    x = x + 1"), {"t > 0.1"}),
+    "the other way": (("x = x.tanh()", "if 2 >= n:", "    x = x + 1"), {"not 2 >= n"}),
+    "not the last": (("x = x.tanh()", "if n == len(x) + 3:", "    x = x + 1"), {"not n == 7"}),
+    "the last but one": (("x = x.tanh()", "if n < 4:", "    x = x + 1"), {"n < 4"}),
+    "computed": (("x = x.tanh()", "k = n - 1", "x = x + 1 if k * 2 >= t else x"), {"((n - 1) * 2) >= t"}),
+    "between": (("x = x.tanh()", "if 0 < t <= 1.5 < n:", "    x = x + 1"), {"0 < t", "t <= 1.5", "1.5 < n"}),
+    "not between": (("x = x.tanh()", "if 1 < t <= n:", "    x = x + 1"), {"not 1 < t"}),
+    "without an end": (("x = x.tanh()", "if t < math.inf:", "    x = x + 1"), {"t < _math.inf"}),
+    "in a comprehension": (("x = x.tanh()", "k = [z < n < 9 for z in (1, 8)]", "x = x + sum(k)"),
+                           {"1 < n", "n < 9", "not 8 < n"}),
+    "by a function": (("def f(z, by):", "    return z + 1 if by > 2.5 else z", "x = f(x.tanh(), n + t)"),
+                      {"(n + t) > 2.5"}),
 }  # fmt: skip
 
 
@@ -89,6 +102,41 @@ def test_a_number_that_is_only_computed_with_varies(name: str, regions: Regions)
 def re_read(guard: str) -> bool:
     """Whether a guard asks for a number."""
     return guard.partition(" ")[0] in ("t", "n", "rate", "twice", "kept['rate']")
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_of_a_comparison_the_result_is_guarded(name: str, regions: Regions) -> None:
+    lines, wanted = COMPARED[name]
+    region = only(regions(text_of((*lines, "return (x * t + y / n).tanh()"))))
+    assert numbers(region) == {"t", "n"}
+    assert wanted <= set(region.guards)
+    assert not {"t == 0.5", "n == 3"} & set(region.guards)
+
+
+def test_only_where_other_numbers_compare_otherwise_it_is_the_number(regions: Regions) -> None:
+    lines = ("x = x.tanh()", "if n == 3 and t > 0.1:", "    x = x + 1", "return (x * n + y * t).tanh()")
+    region = only(regions(text_of(lines)))
+    assert numbers(region) == {"t"}
+    assert {"n == 3", "t > 0.1"} <= set(region.guards)
+
+
+def test_a_comparison_before_is_no_condition(regions: Regions) -> None:
+    lines = ("last = n >= 7", "print(last)", "x = (x * t).tanh() * y", "return x + 1 if last else x * n")
+    region = only(regions(text_of(lines)))
+    assert region.guards == ("last is False",)
+    assert numbers(region) == {"t", "n"}
+
+
+def test_what_stays_in_place_in_a_chain_decides(regions: Regions) -> None:
+    lines = ("x = x.tanh()", "if 0 < n < (top := 9):", "    x = x + top", "return (x * t + y * n).tanh()")
+    region = only(regions(text_of(lines)))
+    assert numbers(region) == {"t"}
+    assert "n == 3" in region.guards
+
+
+def test_the_end_of_a_chain_is_evaluated_where_it_is_needed(regions: Regions) -> None:
+    lines = ("x = x.tanh()", "if 9 < n < 1 / 0:", "    x = x + 1", "return (x * t + y * n).tanh()")
+    assert "not 9 < n" in only(regions(text_of(lines))).guards
 
 
 @pytest.mark.parametrize("name", STAYS)

@@ -100,12 +100,17 @@ def instance_norm(b: Builder, args: Arguments, dims: AtomDims) -> Node:
 @lowers("torch.nn.functional.normalize", parameters="input p dim eps")
 def normalize(b: Builder, args: Arguments, dims: AtomDims) -> Node:
     """x over max(length, eps), where eps is what it is in x's type: in float16, 1e-12 is zero."""
-    if args.number("p", 2.0) != 2.0:
-        raise NotLowerable("a norm that is not Euclidean is outside the fragment")
+    order = args.number("p", 2.0)
+    if order not in (1.0, 2.0):
+        raise NotLowerable("a norm that is neither Euclidean nor the sum of sizes is outside the fragment")
     if not dims:
         raise NotLowerable("the norm of a number is outside the fragment")
     ref = args.ref("input")
-    length = b.sqrt(rows(b, ref, dims, dims[args.integer("dim", 1)]).sum(lambda part: _squared(b, part)))
+    along = rows(b, ref, dims, dims[args.integer("dim", 1)])
+    if order == 1.0:
+        length = along.sum(lambda part: b.unary("abs", part))
+    else:
+        length = b.sqrt(along.sum(lambda part: _squared(b, part)))
     eps = rounded(args.number("eps", 1e-12), b.values[ref.value].dtype)
     if eps > 0.0:
         length = b.maximum(length, b.const(eps))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from mugraph.ops.algebra.arguments import Arguments
@@ -66,11 +67,15 @@ def _euclidean(order: object) -> bool:
 
 
 def _length(b: Builder, x: Node, over: AtomDim, order: object) -> Node:
-    """Of a vector, by the order of its norm: Euclidean, or the sum of the sizes of its elements."""
+    """Of a vector, by the order of its norm: Euclidean, the sum of its elements' sizes, or the largest of these."""
+    if order == math.inf:
+        return b.amax(b.unary("abs", x), over)
     if order == 1:
         return b.sum(b.unary("abs", x), over)
     if not _euclidean(order):
-        raise NotLowerable("a norm that is neither Euclidean nor the sum of sizes is outside the fragment")
+        raise NotLowerable(
+            "a norm that is neither Euclidean nor the sum or the largest of sizes is outside the fragment"
+        )
     return b.sqrt(b.sum(b.mul(x, x), over))
 
 

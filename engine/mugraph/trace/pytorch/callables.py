@@ -50,7 +50,9 @@ _READS = words(
 )
 _CONTAINERS = (str, bytes, tuple, list, dict, int, float, bool, set, frozenset, range, slice, OrderedDict)
 _MODULE_READS = (torch.nn.Module, torch.Size)
-_OWN = frozenset({"torch", "einops", "opt_einsum", "mugraph", "jaxtyping"})
+_NOTATIONS = frozenset({"einops", "einx"})
+"""Packages whose functions make calls of PyTorch by their text and by shapes alone."""
+_OWN = frozenset({"torch", "opt_einsum", "mugraph", "jaxtyping"}) | _NOTATIONS
 _CONTRACT = "opt_einsum.contract.contract"
 """Which calls of PyTorch it makes is decided by its text and by shapes alone. (An expression of that library is an
 object, and may keep results.)"""
@@ -122,7 +124,7 @@ class Judge:
         if isinstance(owner, _MODULE_READS) and getattr(function, "__name__", "") in _READS:
             return None
         root = str(getattr(function, "__module__", None) or "").partition(".")[0]
-        if root == "einops" or name == _CONTRACT:
+        if root in _NOTATIONS or name == _CONTRACT:
             return None
         if root == "torch" or isinstance(owner, torch.Tensor) or _is_torch_builtin(function):
             names = str(getattr(function, "__name__", "")), last_part(target_of(function))

@@ -68,7 +68,7 @@ _PURE = _ELEMENTWISE | words(
     huber_loss kl_div l1_loss margin_ranking_loss mse_loss nll_loss smooth_l1_loss soft_margin_loss
     triplet_margin_loss
 
-    arange eye full full_like linspace logspace ones ones_like scalar_tensor tensor tril_indices
+    arange asarray eye full full_like linspace logspace ones ones_like scalar_tensor tensor tril_indices
     triu_indices zeros zeros_like new_full new_ones new_tensor new_zeros
 
     dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout
@@ -115,7 +115,8 @@ def _names() -> Mapping[int, str]:
     for prefix, namespace in _NAMESPACES:
         for name, value in vars(namespace).items():
             # `torch.spmm` is the same object as `torch.mm`: the name it calls itself by wins
-            if callable(value) and not name.startswith("__") and getattr(value, "__name__", name) == name:
+            own = {name, f"{last_part(prefix)}_{name}"}  # as "linalg_vector_norm" calls itself
+            if callable(value) and not name.startswith("__") and getattr(value, "__name__", name) in own:
                 names.setdefault(id(value), f"{prefix}.{name}")
     # It calls itself log_sigmoid, a name that it has nowhere.
     names.setdefault(id(torch.nn.functional.logsigmoid), "torch.nn.functional.logsigmoid")

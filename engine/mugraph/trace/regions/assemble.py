@@ -11,6 +11,7 @@ from mugraph.ir.region import Call, Named, Region
 from mugraph.trace.regions.as_it_was import changed_later
 from mugraph.trace.regions.bound_names import bound_names
 from mugraph.trace.regions.changing import changing
+from mugraph.trace.regions.compared_numbers import results_compared
 from mugraph.trace.regions.conditions import Conditions
 from mugraph.trace.regions.counted import without_counted
 from mugraph.trace.regions.defaults import defaults_of
@@ -23,7 +24,7 @@ from mugraph.trace.regions.number_names import number_names
 from mugraph.trace.regions.picked_names import picked_from, picked_names
 from mugraph.trace.regions.positions import moving
 from mugraph.trace.regions.record_values import needed, refs
-from mugraph.trace.regions.region_devices import global_devices, homeless_values
+from mugraph.trace.regions.region_devices import asked_of_devices, global_devices, homeless_values
 from mugraph.trace.regions.replacement_unit import Offence, Unit, names_read, step_of
 from mugraph.trace.regions.scope import Scope
 from mugraph.trace.regions.seen_elsewhere import is_aliased, is_private_write
@@ -142,9 +143,13 @@ def assemble(scope: Scope, unit: Unit) -> Assembled | Offence:
         {id(scope.values.tensor(number)): names[number] for number in (*consumed, *picked_from(scope, events, picked))},
         here,
     )
+    results = results_compared(unit, events, paths)
+    if isinstance(results, Offence):
+        return results
+    conditions |= results
     if (write := moving(visible, conditions)) is not None:
         return Offence(step_of(write, unit), "writes to a place that a number says, which may be another one next time")
-    conditions |= defaults_of(scope, kept, events, here)
+    conditions |= defaults_of(scope, kept, events, here) | asked_of_devices(events, here)
     conditions = inside.conditions | {k: v for k, v in conditions.items() if k not in inside.conditions}
     if unsure := unsure_of(scope, unit, [*conditions, *(names[number] for number in consumed)], first_write):
         return Offence(unit.first, f"reads {unsure[0]}, which has no value yet on other ways to this line")

@@ -64,7 +64,7 @@ def conditions_of(
             if expression is not None and (event.method is not None or is_own_of_torch(type(event.module))):
                 _about_module(expression, event.module, conditions, paths, consumed, here, written)
         elif isinstance(event, Loaded) and event.name != "[]" and not _is_class_of(event, compared):
-            base = None if id(event.base) in consumed else paths.get(event.base)  # live-ins are on one device
+            base = None if _has_their_device(event.base, consumed) else paths.get(event.base)
             if base is None and isinstance(event.base, type):
                 base = kinds.get(event.base)
             if base is None or _is_property(event):
@@ -75,6 +75,11 @@ def conditions_of(
             elif event.name.startswith("[") and isinstance(event.value, FunctionType):
                 _entry(expression, event.value, conditions, paths, here)
     return conditions
+
+
+def _has_their_device(value: object, consumed: Mapping[int, str]) -> bool:
+    """Live-ins are on one device, but for tensors without dimensions."""
+    return id(value) in consumed and not (isinstance(value, torch.Tensor) and value.dim() == 0)
 
 
 def _is_code(value: object, paths: Paths) -> bool:

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 import torch
 
 from mugraph.trace.regions.bound_names import called_by
+from mugraph.trace.regions.conditions import Conditions
 from mugraph.trace.regions.record_values import refs
 from mugraph.trace.regions.replacement_unit import Offence, Unit, step_to
 from mugraph.trace.regions.scope import Scope
-from mugraph.trace.run.tape import Record
+from mugraph.trace.run.gpu_answers import GPU, TOLD
+from mugraph.trace.run.tape import Event, Happening, Record
 from mugraph.trace.syntax.statements import loaded_names
 
 
@@ -25,6 +27,12 @@ def homeless_values(scope: Scope, records: Sequence[Record], consumed: Iterable[
         elif any(number in homeless for number in refs(record)):
             homeless.update(record.outputs)
     return homeless
+
+
+def asked_of_devices(events: Iterable[Event], here: str) -> Conditions:
+    """What must hold where code was told that a tensor is on the GPU. here: an expression for the live-ins' device"""
+    told = any(isinstance(event, Happening) and event.name == TOLD for event in events)
+    return {f"{here}.type": [repr(GPU)]} if told else {}
 
 
 def global_devices(scope: Scope, unit: Unit, read: Iterable[str]) -> dict[str, object] | Offence:

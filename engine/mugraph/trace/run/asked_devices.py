@@ -9,7 +9,8 @@ import torch
 
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.run.device_types import DeviceType, device_types_in
-from mugraph.trace.run.devices import problem_with
+from mugraph.trace.run.devices import HERE, problem_with
+from mugraph.trace.run.gpu_answers import ANSWERS, GPU, IS_ON, TOLD
 from mugraph.trace.run.tape import Happening
 from mugraph.trace.run.tape_writer import TapeWriter
 from mugraph.trace.run.varying_calls import is_watched
@@ -25,14 +26,23 @@ class AskedDevices:
     """That tensors of the program were asked for, by identity."""
     _has_types: bool = False
 
+    def where(self, base: object, name: str) -> bool | None:
+        """What a tensor says that is asked for its device; None where it is not, or not to be told the GPU."""
+        if not ANSWERS.gpu or name not in IS_ON or not isinstance(base, torch.Tensor):
+            return None
+        self._told()
+        return IS_ON[name]
+
     def read(self, base: object, name: str, value: object) -> object:
         """An attribute was read: what the program gets."""
         if isinstance(base, torch.Tensor) and isinstance(value, torch.device):
             self._known[id(value)] = value
         elif isinstance(base, torch.device) and name == "type" and id(base) in self._known:
             self._has_types = True
-            return DeviceType.of(str(value), self._asked)
-        elif isinstance(base, torch.device | DeviceType):
+            return DeviceType.of(GPU, self._told) if ANSWERS.gpu else DeviceType.of(str(value), self._asked)
+        elif isinstance(base, DeviceType):
+            base.asked()
+        elif isinstance(base, torch.device):
             self._asked()
         return value
 
@@ -43,18 +53,19 @@ class AskedDevices:
 
     def computed(self, *operands: object) -> None:
         """An operator other than a comparison: with the type of a device it makes another text."""
-        if self._has_types and next(device_types_in(operands), None) is not None:
-            self._asked()
+        if self._has_types and (kind := next(device_types_in(operands), None)) is not None:
+            kind.asked()
 
     def given(self, function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> Arguments:
         """A function is about to be called: with what."""
-        if not self._has_types or next(device_types_in((args, kwargs)), None) is None:
+        kind = next(device_types_in((args, kwargs)), None) if self._has_types else None
+        if kind is None:
             return args, kwargs
         if _is_autocast(function):
             # Whether it is on decides (autocast.py). Off, it is off for the live-ins' device, as it was before.
-            return tuple(map(_plain, args)), {name: _plain(value) for name, value in kwargs.items()}
+            return tuple(map(_here, args)), {name: _here(value) for name, value in kwargs.items()}
         if function is not isinstance and not is_watched(self.judge, function) and not _takes(function, args, kwargs):
-            self._asked()
+            kind.asked()
         return args, kwargs
 
     def called(self, function: Callable[..., object], args: tuple[object, ...], result: object) -> object:
@@ -66,6 +77,11 @@ class AskedDevices:
         elif function is getattr and len(args) > 1:
             return self.read(args[0], str(args[1]), result)
         return result
+
+    def _told(self) -> None:
+        ANSWERS.asked = True
+        if self.writer.watching:
+            self.writer.add(Happening(self.writer.site(), TOLD, None))
 
     def _asked(self) -> None:
         self._add("asks which device a tensor is on")
@@ -79,8 +95,8 @@ def _is_autocast(function: object) -> bool:
     return isinstance(function, type) and issubclass(function, torch.autocast)
 
 
-def _plain(value: object) -> object:
-    return value.plain if isinstance(value, DeviceType) else value
+def _here(value: object) -> object:
+    return HERE.type if isinstance(value, DeviceType) else value
 
 
 def _takes(function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:

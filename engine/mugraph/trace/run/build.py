@@ -17,7 +17,7 @@ from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.conversions import conversions_in_place
 from mugraph.trace.run.entries import Entry
 from mugraph.trace.run.groups import set_up
-from mugraph.trace.run.pictured_call import as_passed, by_position, method_of, pictured_call
+from mugraph.trace.run.pictured_call import as_passed, by_position, method_of, pictured_call, wants_gradients
 from mugraph.trace.run.places import Places
 from mugraph.trace.run.rebuild import Rebuilder
 from mugraph.trace.run.values import DTYPE_NAMES
@@ -36,17 +36,14 @@ class CannotBuild(Exception):
 
 @dataclass(frozen=True)
 class Ready:
-    """A callable with its arguments. around: what is to be set while it runs."""
+    """A callable with its arguments. around: what is to be set while it runs. without_gradients: it was called where
+    none are recorded, or with nothing that wants any: contexts that turn their recording off change nothing"""
 
     function: Callable[..., object]
     args: Sequence[object]
     kwargs: Mapping[str, object]
     around: Around | None = None
-
-    @property
-    def without_gradients(self) -> bool:
-        """Whether it was called where none are recorded."""
-        return self.around is not None and (self.around.inference or not self.around.grad)
+    without_gradients: bool = False
 
 
 @dataclass
@@ -120,7 +117,8 @@ class Builder:
         if call.owner is not None:
             function = method_of(call.owner, entry.function, self.lookup(entry.function))
         args, kwargs = as_passed(given, by_position(function, entry.positional))
-        return Ready(cast(Callable[..., object], function), args, kwargs, picture.around)
+        without = picture.around.inference or not wants_gradients(picture)
+        return Ready(cast(Callable[..., object], function), args, kwargs, picture.around, without)
 
     def _kernelbench(self) -> Ready:
         model = self.lookup("Model")

@@ -1,15 +1,15 @@
-"""The type of a tensor's device, as `x.device.type` says it: "cpu" while a program is traced, "cuda" where it runs."""
+"""The type of a tensor's device, as `x.device.type` says it. A program is traced on the CPU, and runs on a GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import cast
 
-_ELSEWHERE = "cuda"
+_PLACES = ("cpu", "cuda")
 
 
 class DeviceType(str):
-    """It tells when the program does something with it that has another result on a GPU.
+    """It tells when the program does something with it that has one result on the CPU and another on a GPU.
 
     asked: is called then
     """
@@ -27,10 +27,9 @@ class DeviceType(str):
         return str.__str__(self)
 
     def __eq__(self, other: object) -> bool:
-        here = str.__eq__(self, other)
-        if isinstance(other, DeviceType) or here is not str.__eq__(_ELSEWHERE, other):
+        if isinstance(other, DeviceType) or other in _PLACES:
             self.asked()
-        return here
+        return str.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
         here = self == other

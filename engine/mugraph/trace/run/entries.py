@@ -59,6 +59,7 @@ class Entry:
     picture:   of a recorded call of it, or of another method of its class: the object, and, if `arguments` is empty,
                the arguments
     was_recorded: the arguments are recorded ones, of which a size has a range: the object goes with them as it is
+    on_gpu:    what it is told that asks where a tensor is (gpu_answers.py)
     """
 
     kind: Literal["function", "module", "kernelbench"]
@@ -72,6 +73,7 @@ class Entry:
     sizes: tuple[SizeRange, ...] = ()
     picture: Picture | None = None
     was_recorded: bool = False
+    on_gpu: bool = True
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 Kernels run where no gradient is wanted. Inside of such a context that is wherever it stands, and outside of it only in
 some calls: a region that went across its beginning would leave code to PyTorch that may have a kernel. So a region ends
-there, unless the code around records no gradients either: then the context changes nothing.
+there, unless the code around records no gradients either, or was called with nothing that wants any: then the context
+changes nothing.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from typing import cast
 
 from mugraph.trace.pytorch.callables import HOOKS
 from mugraph.trace.syntax.nodes import is_plain, number_of
+from mugraph.trace.syntax.operators import BINARY
 from mugraph.trace.syntax.statements import stored_item
 
 _LOOKS_AT_FRAME = frozenset({"super", "locals", "globals", "vars", "dir", "eval", "exec", "breakpoint", "__import__"})
@@ -24,6 +25,20 @@ _LOOKS_AT_FRAME = frozenset({"super", "locals", "globals", "vars", "dir", "eval"
 
 def _fields(node: ast.AST) -> Iterator[tuple[str, object]]:
     yield from ast.iter_fields(node)
+
+
+def _later(expression: ast.expr) -> ast.expr:
+    nothing = ast.arguments([], [], None, [], [], None, [])
+    return ast.copy_location(ast.Lambda(nothing, expression), expression)
+
+
+def _stays_in_place(expression: ast.expr) -> bool:
+    """Whether it has another meaning in a function of its own."""
+    moved = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+    for node in ast.walk(expression):
+        if isinstance(node, moved) or (isinstance(node, ast.Name) and node.id in _LOOKS_AT_FRAME):
+            return True
+    return False
 
 
 class _Body(ast.NodeTransformer):
@@ -117,13 +132,16 @@ class _Body(ast.NodeTransformer):
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         if all(isinstance(one, ast.Is | ast.IsNot) for one in node.ops):
             return self.generic_visit(node)
-        if len(node.ops) != 1 or isinstance(node.ops[0], ast.In | ast.NotIn):
+        names = [type(one).__name__ for one in node.ops]
+        if not {*names} <= BINARY.keys() or any(map(_stays_in_place, node.comparators[1:])):
             node.left = self.hook("compared", node, self.expression(node.left))
             others: list[ast.expr] = [self.hook("compared", node, self.expression(one)) for one in node.comparators]
             node.comparators = others
             return node
-        operator = ast.Constant(type(node.ops[0]).__name__)
-        return self.hook("compare", node, operator, self.expression(node.left), self.expression(node.comparators[0]))
+        left, right, *more = (self.expression(one) for one in (node.left, *node.comparators))
+        if not more:
+            return self.hook("compare", node, ast.Constant(names[0]), left, right)
+        return self.hook("chain", node, ast.Constant(" ".join(names)), left, right, *map(_later, more))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if not isinstance(node.ctx, ast.Load):

@@ -34,14 +34,15 @@ def pictured_call(entry: Entry, picture: Picture, rebuilder: Rebuilder, namespac
     for name, one in picture.globals.items():
         if namespace.get(name) is None or one is None or isinstance(one, _PLAIN):
             namespace[name] = rebuilder.value(one)
-    if isinstance(owner, torch.nn.Module) and _is_trained(picture):
+    if isinstance(owner, torch.nn.Module) and wants_gradients(picture):
         for module in owner.modules():  # not by train(), which a class may have made its own
             module.__dict__["training"] = False
     return PicturedCall(owner, arguments)
 
 
-def _is_trained(picture: Picture) -> bool:
-    """Such a call keeps its PyTorch code whatever is found. What is looked at is how the object would be used."""
+def wants_gradients(picture: Picture) -> bool:
+    """Whether the call records gradients of anything. It then keeps its PyTorch code whatever is found: what is looked
+    at is how the object would be used."""
     return picture.around.grad and any(isinstance(node, Tensor) and node.needs_grad for node in picture.nodes)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import MethodType, ModuleType
 from typing import cast
 
@@ -16,12 +17,14 @@ from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.pytorch.kernel_modules import takes_no_call
 from mugraph.trace.run.asked_devices import AskedDevices
 from mugraph.trace.run.frames import frame_of_caller, keywords_of
+from mugraph.trace.run.gpu_answers import ANSWERS
+from mugraph.trace.run.module_calls import module_calls
 from mugraph.trace.run.other_memory import told_of_memory
-from mugraph.trace.run.tape import STATEMENT, Happening, Loaded, Made, ModuleCalled, Record, Step, Tape, Was
+from mugraph.trace.run.tape import STATEMENT, Compared, Happening, Loaded, Made, ModuleCalled, Record, Step, Tape, Was
 from mugraph.trace.run.tape_writer import TapeWriter
 from mugraph.trace.run.torch_calls import TorchCalls
 from mugraph.trace.run.values import Values
-from mugraph.trace.run.varying import Varying, computed, varying_in
+from mugraph.trace.run.varying import Varying, compared, computed, decide, varying_in
 from mugraph.trace.run.varying_calls import of_numbers
 from mugraph.trace.syntax.operators import BINARY, INPLACE, UNARY
 
@@ -36,10 +39,6 @@ class Problem:
     to_replace: bool = False
 
 
-def _nothing(_: object) -> None:
-    pass
-
-
 class Recorder:
     """Is the module-level name `__mugraph__` of instrumented code. Outside `recording` its hooks only pass through."""
 
@@ -50,7 +49,7 @@ class Recorder:
         self.statements: dict[int, Problem] = {}  # what is wrong with a statement, by node
         self.answers_for_run = False  # whether the program is told that its tensors have numbers
         self.was_asked = False  # whether it has asked
-        self.before: Callable[[object], None] = _nothing  # is told what is about to be called
+        self.before: Callable[[object], None] = lambda _: None  # is told what is about to be called
         self.begun = 0  # steps, in all functions of a run
         self._writer = TapeWriter()
         self._calls = TorchCalls(self._writer, judge, hooks=__name__)
@@ -74,42 +73,33 @@ class Recorder:
     @contextmanager
     def recording(self, without_gradients: bool = False) -> Generator[None]:
         """The program runs within this context. without_gradients: it is known that it records none"""
-        original = torch.nn.Module.__call__
-
-        def call(module: torch.nn.Module, /, *args: object, **kwargs: object) -> object:
-            if self._writer.watching:
-                self.before(module)
-                self._writer.add(ModuleCalled(self._writer.site(), module))
-                problem = self.judge.module_problem(module)
-                if problem is not None:
-                    self._writer.add(Happening(self._writer.site(), type(module).__qualname__, problem))
-            return original(module, *args, **kwargs)
-
-        torch.nn.Module.__call__ = call
         self._writer.active = True
         grad_mode = self._calls.grad_mode
         grad_mode.begin(without_gradients)
         try:
             with (
-                grad_mode.notices_inference(self._inference),
+                grad_mode.notices_inference(partial(self._mode, "torch.inference_mode")),
+                module_calls(self._module),
                 self._calls,
                 told_of_memory(self._calls.called),
-                self._calls.autocast.noticed(self._autocast),
+                self._calls.autocast.noticed(partial(self._mode, "torch.autocast")),
             ):
                 yield
         finally:
             self._writer.active = False
-            torch.nn.Module.__call__ = original
             while self._writer.stack:
                 self._writer.close({})
 
-    def _autocast(self, problem: str) -> None:
+    def _module(self, module: torch.nn.Module) -> None:
         if self._writer.watching:
-            self._writer.add(Happening(self._writer.site(), "torch.autocast", problem))
+            self.before(module)
+            self._writer.add(ModuleCalled(self._writer.site(), module))
+            if (problem := self.judge.module_problem(module)) is not None:
+                self._writer.add(Happening(self._writer.site(), type(module).__qualname__, problem))
 
-    def _inference(self, problem: str) -> None:
+    def _mode(self, name: str, problem: str) -> None:
         if self._writer.watching:
-            self._writer.add(Happening(self._writer.site(), "torch.inference_mode", problem))
+            self._writer.add(Happening(self._writer.site(), name, problem))
 
     # -- hooks: functions and statements
 
@@ -164,7 +154,8 @@ class Recorder:
 
     def call(self, node: int, function: Callable[..., object], /, *args: object, **kwargs: object) -> object:
         if not self._writer.watching:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+            return self._devices.called(function, args, result) if ANSWERS.gpu and function is getattr else result
 
         if self.answers_for_run and function is isinstance and len(args) == 2 and args[1] is FakeTensor:
             self.was_asked = True
@@ -216,23 +207,30 @@ class Recorder:
     def compare(self, node: int, name: str, left: object, right: object) -> object:
         if not self._writer.watching:
             return BINARY[name](left, right)
+        if (result := compared(name, BINARY[name], left, right)) is not None:
+            self._writer.add(Compared(self._writer.site(), name, left, right, result))
+            return result
         self._devices.compared(left, right)
-        self._decide(left, right)
-        self._decide(right, left)
+        decide(right, beside=left)
+        decide(left, beside=right)
         return self._operator(node, name, left, right)
+
+    def chain(self, node: int, names: str, left: object, right: object, *more: Callable[[], object]) -> object:
+        """`left < right < more`. An operand after the second one is evaluated where those before it compare so."""
+        first, *others = names.split()
+        result = self.compare(node, first, left, right)
+        for name, later in zip(others, more, strict=True):
+            if not result:
+                break
+            left, right = right, later()
+            result = self.compare(node, name, left, right)
+        return result
 
     def compared(self, _: int, value: object) -> object:
         """An operand of a comparison that no hook makes: one of several, or with what is in something."""
         if self._writer.watching:
-            self._decide(None, value)
+            decide(value)
         return value
-
-    @staticmethod
-    def _decide(beside: object, value: object) -> None:
-        """Numbers that vary decide, unless they are for PyTorch, beside a tensor."""
-        if not isinstance(beside, torch.Tensor):
-            for number in varying_in(value):
-                number.decide()
 
     def inplace(self, node: int, name: str, left: object, right: object) -> object:
         if not self._writer.watching:
@@ -248,7 +246,13 @@ class Recorder:
         return self._evaluate(node, lambda: UNARY[name](operand))
 
     def attribute(self, node: int, base: object, name: str) -> object:
-        if not self._writer.watching or (isinstance(base, ModuleType) and not self.judge.may_be_watched(base)):
+        if (where := self._devices.where(base, name)) is not None:
+            if self._writer.watching:
+                self._writer.add(Loaded(self._writer.site(), node, base, name, where))
+            return where
+        if not self._writer.watching:
+            return self._devices.read(base, name, getattr(base, name)) if ANSWERS.gpu else getattr(base, name)
+        if isinstance(base, ModuleType) and not self.judge.may_be_watched(base):
             return getattr(base, name)
         if isinstance(base, Varying):
             base.decide()
@@ -263,7 +267,7 @@ class Recorder:
         if not self._writer.watching:
             return typed[index]
         self.before(getattr(type(base), "__getitem__", None))
-        self._decide(base, index)
+        decide(index, beside=base)
         value = self._evaluate(node, lambda: typed[index])
         if not isinstance(base, torch.Tensor):
             name = f"[{index!r}]" if isinstance(index, int | str) else "[]"
@@ -281,7 +285,7 @@ class Recorder:
         if not self._writer.watching:
             typed[index] = value
             return
-        self._decide(base, index)
+        decide(index, beside=base)
 
         def write() -> None:
             typed[index] = value

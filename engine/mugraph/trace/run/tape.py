@@ -122,6 +122,17 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """Two numbers, of which at least one may be another at the next call. operator: of syntax"""
+
+    site: Site
+    operator: str
+    left: object
+    right: object
+    result: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Made:
     """A list or dict display: writing to it stays private until it is stored somewhere."""
 
@@ -139,7 +150,7 @@ class ModuleCalled:
     method: str | None = None
 
 
-Event = Record | Happening | Loaded | Made | ModuleCalled
+Event = Record | Happening | Loaded | Compared | Made | ModuleCalled
 
 
 @dataclass(frozen=True, slots=True)

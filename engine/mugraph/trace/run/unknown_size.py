@@ -27,6 +27,7 @@ from mugraph.trace.run.constants import Constants
 from mugraph.trace.run.data_sizes import DataSizes, SizesOfData
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Entry
+from mugraph.trace.run.gpu_answers import answering
 from mugraph.trace.run.numbers_seen import NumbersSeen
 from mugraph.trace.run.parts import Parts
 from mugraph.trace.run.places import Places
@@ -104,7 +105,13 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
             given[id(spec)] = _number(int(cast(Expression, spec).text), of, mode, products)
         builder = _SymbolicBuilder(places, mode, constants, given=given)
         symbols = _Symbols(shapes, entry.sizes, products)
-        with torch.no_grad(), OneDevice(), DataSizes(of_data, constants, symbols.of), constants:
+        with (
+            torch.no_grad(),
+            OneDevice(),
+            DataSizes(of_data, constants, symbols.of),
+            constants,
+            answering(entry.on_gpu),
+        ):
             ready = builder.ready(entry)
             numbers = cache(lambda: [_values(products, point) for point in _points(entry.sizes)])
             seen = NumbersSeen()

@@ -1,7 +1,8 @@
 """Numbers that may be others at the next call: a learning rate, the count of steps, a temperature.
 
 Code is run with numbers that remember what they are computed from. What it does with them by arithmetic alone stays
-known; whoever compares one, rounds it or prints it decides by it.
+known; whoever rounds one or prints it decides by it. Where code compares one with another number, the
+result is known, and must be the same at the next call.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ FUNCTIONS: Mapping[Callable[..., object], str] = {
 """Functions of numbers, with what they are called where the text is run."""
 _SYMBOLS = {"Add": "+", "Sub": "-", "Mult": "*", "Div": "/", "Pow": "**"}
 _SIGNS = {"USub": "-", "UAdd": "+"}
+COMPARISONS = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "GtE": ">="}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +51,24 @@ class AllDecided(BaseException):  # so that no `except Exception` of the user's 
 @dataclass
 class Watch:
     """What a run does with numbers that vary. now: a number that grows from statement to statement. forget: is told of
-    tensors that follow from one. names: of the numbers that were given; decides: those by which the run decides"""
+    tensors that follow from one. names: of the numbers that were given; decides: those by which the run decides;
+    comparisons: with other numbers, in their order: the names in each, and what it gives"""
 
     now: Callable[[], int] = lambda: 0
     forget: Callable[[object], None] = lambda _: None
     names: set[str] = field(default_factory=set[str])
     decides: set[str] = field(default_factory=set[str])
+    comparisons: list[tuple[frozenset[str], bool]] = field(default_factory=list[tuple[frozenset[str], bool]])
     is_on: bool = True
+
+    @property
+    def compared(self) -> frozenset[str]:
+        return frozenset[str]().union(*(names for names, _ in self.comparisons))
+
+    def flipped(self, other: Watch) -> frozenset[str]:
+        """The names in the first comparison that gives something else in the other run."""
+        pairs = zip(self.comparisons, other.comparisons, strict=False)
+        return next((names for (names, result), (_, there) in pairs if result is not there), frozenset[str]())
 
     def given(self, name: str, value: float) -> Varying:
         self.names.add(name)
@@ -109,6 +122,13 @@ def varying_in(value: object) -> Iterator[Varying]:
             yield from varying_in(item)
 
 
+def decide(value: object, beside: object = None) -> None:
+    """Numbers that vary in `value` decide, unless they are for PyTorch, beside a tensor."""
+    if not isinstance(beside, torch.Tensor):
+        for number in varying_in(value):
+            number.decide()
+
+
 def computed(operator: str, function: Callable[..., object], operands: Sequence[object]) -> object:
     """What a function gives. Of numbers of which some vary it is one that varies, where its text can be written."""
     of = next((one for one in operands if isinstance(one, Varying)), None)
@@ -127,6 +147,27 @@ def computed(operator: str, function: Callable[..., object], operands: Sequence[
     return result
 
 
+def compared(operator: str, function: Callable[..., object], left: object, right: object) -> bool | None:
+    """What a comparison of two numbers gives of which one varies at least; None where it is none."""
+    both = (left, right)
+    plain = [one.plain() if isinstance(one, Varying) else one for one in both]
+    if operator not in COMPARISONS or all(one is other for one, other in zip(plain, both, strict=True)):
+        return None
+    if not all(type(one) in (int, float) for one in plain):
+        return None
+    result = bool(function(*plain))
+    numbers = [*varying_in(both)]
+    numbers[0].watch.comparisons.append((frozenset(name for one in numbers for name in one.origin.roots()), result))
+    return result
+
+
+def literal(number: object) -> str:
+    """A number as Python text."""
+    if isinstance(number, float) and not math.isfinite(number):
+        return f"{'-' if number < 0 else ''}_math.{'nan' if math.isnan(number) else 'inf'}"
+    return repr(number)
+
+
 def text_of(number: Varying, names: Mapping[int, str], since: float) -> str | None:
     """The number as Python text; None where something it needs has no name.
 
@@ -140,7 +181,7 @@ def text_of(number: Varying, names: Mapping[int, str], since: float) -> str | No
         return None
     texts: list[str] = []
     for one in origin.operands:
-        text = text_of(one, names, since) if isinstance(one, Varying) else repr(one)
+        text = text_of(one, names, since) if isinstance(one, Varying) else literal(one)
         if text is None:
             return None
         texts.append(text)

@@ -2,8 +2,9 @@
 
 They are the numbers among the arguments that a call was given (a default stays what it is), and those that an object
 keeps and that methods of its class set outside of `__init__`. What a run does with one must be arithmetic alone, whose
-results are operands that PyTorch's calls are given element by element: `x * lr`, `add(x, alpha=-lr)`. A number by
-which anything is decided is a constant, as are shapes, exponents, and what goes into code that is not watched.
+results are operands that PyTorch's calls are given element by element: `x * lr`, `add(x, alpha=-lr)`. It may compare
+it with another number, where the result is the same with others. A number by which anything else is decided is a
+constant, as are shapes, exponents, and what goes into code that is not watched.
 
 The code is run with two numbers in place of each. What it does must differ in the operands alone.
 """
@@ -22,7 +23,7 @@ import torch
 from mugraph.ir.calls import Ref
 from mugraph.ir.region import Argument
 from mugraph.trace.run.build import Ready
-from mugraph.trace.run.tape import Happening, Record, Tape
+from mugraph.trace.run.tape import Compared, Happening, Record, Tape
 from mugraph.trace.run.values import Values
 from mugraph.trace.run.varying import Varying, Watch
 
@@ -113,13 +114,15 @@ def done(tape: Tape, values: Values) -> list[Hashable]:
             found.append((event.target, args, named, event.problem, event.in_place, made))
         elif isinstance(event, Happening):
             found.append((event.name, event.problem))
+        elif isinstance(event, Compared):
+            found.append((event.operator, _index(event.left), _index(event.right), event.result))
     for number, view in tape.picked.items():
         found.append((number, values.infos[number], view.base, _index(view.index)))
     return found
 
 
 def _index(part: object) -> Hashable:
-    """Of a place that was asked for."""
+    """Of a place that was asked for, or of a number that was compared."""
     if isinstance(part, Varying):
         return _computed(part)
     return tuple(map(_index, cast("tuple[object, ...]", part))) if isinstance(part, tuple) else repr(part)

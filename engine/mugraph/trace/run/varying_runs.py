@@ -31,17 +31,22 @@ class Runs:
         """With numbers that vary, where the run does the same with other ones; raises what `run` does."""
         names: frozenset[str] | None = None
         for _ in range(_TRIES):
-            watch, others = self._with(names, others=1)
+            watch, up = self._with(names, others=1)
             if not watch.names:
                 return
-            if others is None and not watch.decides:  # a number may be a table's last place
-                watch, others = self._with(names, others=-1)
+            others, before = [up], [watch]
+            if (up is None or watch.comparisons) and not watch.decides:  # a number may be a table's last place
+                watch, down = self._with(names, others=-1)
+                others.append(down)
+                before.append(watch)
             tape = self.recorder.tape
-            if others is not None and not watch.decides and (tape.varying or tape.picked):
+            takes = tape.varying or tape.picked or watch.comparisons
+            if any(one is not None for one in others) and not watch.decides and takes:
                 watch, same = self._with(names)
-                if same == others and not watch.decides:
+                if same is not None and same in others and not watch.decides:
                     return
-            names = frozenset(watch.names - watch.decides) if watch.decides else frozenset()
+            flipped = frozenset[str]().union(*(watch.flipped(other) for other in before))
+            names = frozenset(watch.names - (watch.decides or flipped or watch.compared or watch.names))
             if not names:
                 break
         self.run(Inputs(Watch(), frozenset(), others=0))
