@@ -102,9 +102,11 @@ def size_lines(
         within = tensor.axes if dim is None else tensor.dims[dim]
         window = next((one for one in tensor.windows if one.dim == dim and tensor.slid.issuperset(within)), None)
         if window is not None and window.by:
-            more = "" if window.keeps else f" + {names[window.by]}"
+            read = f"{called[tensor.name]}.shape[{dim}]"
+            if not window.keeps:
+                read = plus(f"{read} + {names[window.by]}", sum(window.fixed(sizes[window.by])))
             names[axis] = scope.unique(axis)
-            lines.append(f"{names[axis]} = {called[tensor.name]}.shape[{dim}]{more}")
+            lines.append(f"{names[axis]} = {read}")
             continue
         if window is not None:
             names[axis] = scope.unique(axis)

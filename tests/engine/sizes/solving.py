@@ -9,6 +9,7 @@ from pathlib import Path
 from mugraph.events import Done
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.spec import check_program
 from mugraph.pipeline import Options, run_trace
 from mugraph.sizes.proved import varying_of
 from mugraph.sizes.table import at_sizes
@@ -58,6 +59,16 @@ def solved(path: Path, functions: Collection[str]) -> Found:
         given = ", ".join(f"given[{names[unit.unit.inputs[tensor.name]]!r}]" for tensor in source.inputs)
         made[one.region.function] = unit.unit.program, source, given
     return made
+
+
+def assert_joined_inside(solved: Solved) -> None:
+    """Are tensors whose lengths vary joined inside of its kernels, proved for all sizes?"""
+    program, source, _ = solved
+    assert all(kernel.library is None for kernel in source.every)
+    assert any(tensor.measures for tensor in program.tensors)
+    assert not check_program(program)
+    verdict = check_ranges(program, source, varying_of(program))
+    assert verdict.passed, verdict.reason
 
 
 def run_beside(path: Path, name: str, found: Found, shapes: str, sizes: str, names: str) -> None:
