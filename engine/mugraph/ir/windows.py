@@ -182,7 +182,10 @@ def room(window: Window, axes: Sequence[str], sizes: Mapping[str, int]) -> tuple
 
 def resized(window: Window, axes: Sequence[str], old: Mapping[str, int], new: Mapping[str, int]) -> Window:
     """The window at other sizes. Where it reads a dimension some places further, as an operand of a concatenation, so
-    much further that little would be left of the dimension, it keeps its place in proportion."""
+    much further that little would be left of the dimension, it keeps its place in proportion. Where an axis says how
+    much lies beside it, it is as long as it says."""
+    if window.by in old and window.by in new:
+        return at_sizes(window, axes, old, new)
     if not window.slides:
         return window
     before, after = (prod(sizes[axis] for axis in axes) for sizes in (old, new))
