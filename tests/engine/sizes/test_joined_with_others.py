@@ -25,6 +25,12 @@ def latent(q, cache, new):
     return torch.softmax(q @ c.mT * 0.25, dim=-1) @ c
 
 
+# mugraph: s=1..60, q=f32[2, 8, 16], cache=f32[2, s, 16], new=f32[2, 1, 16]
+def one_more(q, cache, new):
+    c = torch.cat((cache, new), dim=1)
+    return torch.softmax(q @ c.mT * 0.25, dim=-1) @ c
+
+
 # mugraph: s=1..60, t=1..20, q=f32[2, t, 16], sinks=f32[2, 4, 16], x=f32[2, s, 16], y=f32[2, t, 16]
 def sinks_first(q, sinks, x, y):
     rows = torch.cat((sinks, x, y), dim=1)
@@ -64,7 +70,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(path: Path) -> Found:
-    return solved(path, SHAPES)
+    return solved(path, [*SHAPES, "one_more"])
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -75,6 +81,14 @@ def test_all_are_read_inside_of_the_kernel(found: Found, name: str) -> None:
 @pytest.mark.parametrize("name", SHAPES)
 def test_they_are_right_at_other_sizes(found: Found, path: Path, name: str) -> None:
     run_beside(path, name, found, SHAPES[name], str(SIZES), "s, t")
+
+
+def test_a_single_row_is_joined_to_keys_that_are_the_values(found: Found, path: Path) -> None:
+    program, source, _ = found["one_more"]
+    assert program.least
+    assert all(kernel.library is None for kernel in source.every)
+    assert {tensor.source for tensor in source.inputs} == {"q", "cache", "new"}
+    run_beside(path, "one_more", found, "q=(2, 8, 16), cache=(2, s, 16), new=(2, 1, 16)", "[1, 2, 17, 59]", "s")
 
 
 @pytest.mark.parametrize("name", SHAPES)

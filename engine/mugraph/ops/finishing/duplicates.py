@@ -37,7 +37,16 @@ def _is_read(i: int, flat: Sequence[SharedOperator]) -> bool:
 def _is_side(i: int, flat: Sequence[SharedOperator]) -> bool:
     if flat[i].kind is Kind.LOAD:
         return any(window.slides and window.has_zeros for window in flat[i].windows)
-    return flat[i].kind is Kind.ADD and _is_read(i, flat)
+    return _is_masked(i, flat) or (flat[i].kind is Kind.ADD and _is_read(i, flat))
+
+
+def _is_masked(i: int, flat: Sequence[SharedOperator]) -> bool:
+    """Is it a tensor times masks, as a single row is that others are joined to?"""
+    parts = flat[i].inputs
+    if flat[i].kind is not Kind.MUL or any(flat[part].kind not in (Kind.LOAD, Kind.MASK, Kind.MUL) for part in parts):
+        return False
+    inner = all(flat[part].kind is not Kind.MUL or _is_masked(part, flat) for part in parts)
+    return inner and any(flat[part].kind is not Kind.LOAD for part in parts)
 
 
 def _apart(builder: Builder, one: AtomDims, two: AtomDims) -> bool:
