@@ -19,6 +19,7 @@ from mugraph.triton_text.ranges.check import check_ranges
 from mugraph.tune.device import detect, resolve
 
 from tests.engine.sizes.decoding import run
+from tests.support.clock import FILE_S
 
 _RUN = """\
 import sys
@@ -42,10 +43,10 @@ Found = dict[str, Solved]
 """Function -> its program, what was found for it, and the arguments of its launcher."""
 
 
-def solved(path: Path, functions: Collection[str]) -> Found:
-    """Of functions of one search unit each."""
+def solved(path: Path, functions: Collection[str], budget_s: float = 4.0) -> Found:
+    """Of functions of one search unit each. budget_s: for the search of each, which ends before where it is complete"""
     device = detect()
-    options = Options(target="h100", budget_s=4.0, measure=False)
+    options = Options(target="h100", budget_s=budget_s, file_budget_s=FILE_S, measure=False)
     trace = trace_file(path)
     trace = replace(trace, regions=tuple(one for one in trace.regions if one.function in functions))
     events = run_trace(trace, device, resolve("h100", device), options, None)

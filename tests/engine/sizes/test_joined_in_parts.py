@@ -36,7 +36,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(path: Path) -> Found:
-    return solved(path, ["decoding"])
+    return solved(path, ["decoding"], budget_s=60.0)
 
 
 def test_there_are_more_parts_than_powers_of_two(found: Found) -> None:
