@@ -34,6 +34,12 @@ CODE = {
     "chunks joined to a cache": "s=1..24, q=f32[2, 4, s, 16], c=f32[2, 2, t, 16], k=f32[2, 2, s, 16],"
     " p=f32[2, 2, t, 8], v=f32[2, 2, s, 8]; keys, values = torch.cat((c, k), dim=2), torch.cat((p, v), dim=2);"
     " return F.scaled_dot_product_attention(q, keys, values, enable_gqa=True)",
+    "latent keys and values": "s=1..24, q=f32[2, s, 16], c=f32[2, t, 16], k=f32[2, s, 16];"
+    " rows = torch.cat((c, k), dim=1); return torch.softmax(q @ rows.mT, -1) @ rows",
+    "sinks before both": "s=1..24, q=f32[2, s, 16], a=f32[2, 4, 16], c=f32[2, t, 16], k=f32[2, s, 16];"
+    " return torch.softmax(q @ torch.cat((a, c, k), dim=1).mT, -1)",
+    "a fixed length behind both": "s=1..24, x=f32[2, s, 8], y=f32[2, t, 8], z=f32[2, 3, 8];"
+    " return torch.tanh(torch.cat((x, y, z), dim=1)).sum(1)",
     "rows at an index": "i=i64[t], x=f16[t, 1, 16], w=f16[7, 16, 8]; return torch.bmm(x, w[i])",
     "an embedding": "i=i32[t], w=f16[9, 16], v=f16[16, 8]; return F.embedding(i, w) @ v",
     "a loss": "x=f32[t, 8], y=f32[t, 8]; return F.mse_loss(x, y)",

@@ -17,6 +17,7 @@ from mugraph.ir.ops import Kind
 from mugraph.ir.parts import parts_of, undivided
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
+from mugraph.ir.windows import Window
 
 EARLY = "launch_pdl=True"
 """The option of a launch that may begin before the kernel before it has ended."""
@@ -102,9 +103,11 @@ def size_lines(
         within = tensor.axes if dim is None else tensor.dims[dim]
         window = next((one for one in tensor.windows if one.dim == dim and tensor.slid.issuperset(within)), None)
         if window is not None and window.by:
-            more = "" if window.keeps else f" + {names[window.by]}"
+            read = f"{called[tensor.name]}.shape[{dim}]"
+            if not window.keeps:
+                read = _joined(window, axis, within[0], read, sizes, names)
             names[axis] = scope.unique(axis)
-            lines.append(f"{names[axis]} = {called[tensor.name]}.shape[{dim}]{more}")
+            lines.append(f"{names[axis]} = {read}")
             continue
         if window is not None:
             names[axis] = scope.unique(axis)
@@ -119,6 +122,17 @@ def size_lines(
         read = f"{called[tensor.name]}.numel()" if dim is None else f"{called[tensor.name]}.shape[{dim}]"
         lines.append(f"{names[axis]} = {read}" + (f" // {over}" if over != "1" else ""))
     return lines, {axis: names[axis] for axis in least}
+
+
+def _joined(
+    window: Window, axis: str, along: str, read: str, sizes: Mapping[str, int], names: Mapping[str, str]
+) -> str:
+    """The size of an axis as text: of one along which two lengths that vary are joined, or of the one that has the
+    length that `read` is not."""
+    fixed = sum(window.fixed(sizes[window.by]))
+    if axis == window.by:
+        return plus(f"{names[along]} - {read}", -fixed)
+    return plus(f"{read} + {names[window.by]}", fixed)
 
 
 def read_by_shape(inputs: Sequence[Tensor], least: Mapping[str, int]) -> dict[str, int]:

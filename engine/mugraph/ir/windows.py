@@ -49,8 +49,8 @@ class Window:
               or the last one, that reads the same place at all sizes; "" where the dimension varies with the axis, so
               that `pad` and `rest` stay. Only of windows that slide
     by:       where two lengths that vary are joined along the positions' axis, an axis with as many elements as one of
-              them has: the dimension's, if it keeps a place; else that of the other one, which comes before it where
-              `pad` is more than 0
+              them has: the dimension's, if it keeps a place; else that of the other one
+    behind:   does the other one come after the dimension? Else before it. Only with `by`, without a place that it keeps
     lookup:   where the rows are said that it reads; None of any other window. With nothing else of the above
     """
 
@@ -65,6 +65,7 @@ class Window:
     spread: int = 1
     keeps: Corner = ""
     by: str = ""
+    behind: bool = False
     lookup: Lookup | None = None
 
     def split(self, axes: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -114,7 +115,12 @@ class Window:
     @property
     def begins_by_size(self) -> bool:
         """Does the place that its first position reads depend on a size?"""
-        return self.keeps == "last" or bool(self.by and not self.keeps and self.pad > 0)
+        return self.keeps == "last" or bool(self.by and not self.keeps and not self.behind)
+
+    def fixed(self, size: int) -> tuple[int, int]:
+        """Of a window `by` an axis of this size that keeps no place: how many places lie before the dimension and after
+        it at all sizes, besides as many as the axis has."""
+        return (self.pad, -self.rest - size) if self.behind else (self.pad - size, -self.rest)
 
     @property
     def leaves(self) -> bool:
@@ -135,7 +141,8 @@ class Window:
 def at_sizes(window: Window, axes: Sequence[str], old: Mapping[str, int], new: Mapping[str, int]) -> Window:
     """The window that the program has at other sizes of axes that vary."""
     if window.by:
-        return _by(window, prod(new[axis] for axis in axes), new.get(window.by, 0))
+        positions = prod(new[axis] for axis in axes)
+        return _by(window, positions, old.get(window.by, 0), new.get(window.by, 0))
     more = prod(new[axis] for axis in axes) - prod(old[axis] for axis in axes)
     match window.keeps:
         case "first":
@@ -146,8 +153,8 @@ def at_sizes(window: Window, axes: Sequence[str], old: Mapping[str, int], new: M
             return window
 
 
-def _by(window: Window, positions: int, size: int) -> Window:
-    """size: of `window.by`; 0 where a graph does not have that axis: no kernel is written of it"""
+def _by(window: Window, positions: int, old: int, size: int) -> Window:
+    """old, size: of `window.by`; 0 where a graph does not have that axis: no kernel is written of it"""
     if not size:
         return window
     match window.keeps:
@@ -156,7 +163,8 @@ def _by(window: Window, positions: int, size: int) -> Window:
         case "last":
             return replace(window, pad=positions + window.rest - size)
         case _:
-            return replace(window, pad=size, rest=0) if window.pad > 0 else replace(window, pad=0, rest=-size)
+            before, after = window.fixed(old)
+            return replace(window, pad=before + (0 if window.behind else size), rest=-after - size * window.behind)
 
 
 def room(window: Window, axes: Sequence[str], sizes: Mapping[str, int]) -> tuple[str, int] | None:
@@ -174,7 +182,10 @@ def room(window: Window, axes: Sequence[str], sizes: Mapping[str, int]) -> tuple
 
 def resized(window: Window, axes: Sequence[str], old: Mapping[str, int], new: Mapping[str, int]) -> Window:
     """The window at other sizes. Where it reads a dimension some places further, as an operand of a concatenation, so
-    much further that little would be left of the dimension, it keeps its place in proportion."""
+    much further that little would be left of the dimension, it keeps its place in proportion. Where an axis says how
+    much lies beside it, it is as long as it says."""
+    if window.by in old and window.by in new:
+        return at_sizes(window, axes, old, new)
     if not window.slides:
         return window
     before, after = (prod(sizes[axis] for axis in axes) for sizes in (old, new))

@@ -54,10 +54,16 @@ def steps_of(region: Region, parts: Sequence[Part], used: Mapping[int, Solution]
         solution = used.get(id(part))
         if isinstance(part, SearchUnit) and solution is not None:
             steps += [PlainCalls(part.views)] if part.views else []
-            steps.append(KernelStep(part, solution.kernel, solution.verdict, solution.then))
+            verdict = solution.verdict.of_sizes(_called(part))
+            steps.append(KernelStep(part, solution.kernel, verdict, solution.then))
         else:
             steps.append(PlainCalls(part.calls))
     return tuple(joined(complete(region.as_made, _as_recorded(region, steps))))
+
+
+def _called(unit: SearchUnit) -> dict[str, str]:
+    """Axis -> what it is of the sizes that the user has named."""
+    return {axis: of.text({name: name for name in of.sizes}) for axis, of in unit.varying.items()}
 
 
 def _as_recorded(region: Region, steps: Sequence[Step]) -> list[Step]:

@@ -168,7 +168,8 @@ def _joins_parts(unit: SearchUnit) -> bool:
 
 def _points(made: DynamicSize) -> list[Point]:
     """Sizes below the largest, each of them once by itself, where no axis vanishes: one of size 1 does, so that the
-    next size at which there is none stands for it."""
+    next size at which there is none stands for it. Where that is the largest itself, as of 1 or 2, the size after it
+    says what varies."""
     products = {of for shape in made.shapes.values() for of in shape if of}
     largest = largest_point(made.ranges)
     found: dict[tuple[tuple[str, int], ...], Point] = {}
@@ -178,7 +179,9 @@ def _points(made: DynamicSize) -> list[Point]:
             while sizes[name] < most and any(of.at(sizes) == 1 for of in products if name in of.sizes):
                 sizes[name] += 1
         found[tuple(sizes.items())] = sizes
-    return [point for point in found.values() if point != largest]
+    below = [point for point in found.values() if point != largest]
+    unseen = [name for name, most in largest.items() if all(point[name] == most for point in below)]
+    return [*below, *({**largest, name: largest[name] + 1} for name in unseen)]
 
 
 def _varying(full: TensorProgram, others: Sequence[TensorProgram], points: Sequence[Point]) -> dict[str, Product]:

@@ -19,7 +19,8 @@ from mugraph.ir.tensors import Tensor
 from mugraph.ir.windows import Window, at_sizes
 from mugraph.trace.regions.dynamic import Varies
 
-_KEPT: tuple[Corner, ...] = ("", "first", "last")
+_PLACES: tuple[tuple[Corner, bool], ...] = (("", False), ("", True), ("first", False), ("last", False))
+"""What a window may keep, and whether what an axis counts is behind it."""
 Seen = tuple[Mapping[str, int], Tensor]
 """A tensor at other sizes: the sizes, and how it is there."""
 
@@ -49,11 +50,28 @@ def with_measures(programs: Sequence[TensorProgram]) -> tuple[TensorProgram, ...
                 continue
             (along,) = tensor.dims[window.dim]
             name = unused(numbered(f"{along}_joined"), found[0].sizes)
-            more = [one.sizes[along] - one.tensors[at].shape(one.sizes)[window.dim] for one in found]
-            made = tuple(replace(one, sizes={**one.sizes, name: size}) for one, size in zip(found, more, strict=True))
-            if min(more) > 0 and _fits(made, at, number):
-                found = made
+            for lengths in _joined(found, at, window.dim):
+                sizes = ({**one.sizes, name: size} for one, size in zip(found, lengths, strict=True))
+                made = tuple(replace(one, sizes=own) for one, own in zip(found, sizes, strict=True))
+                if _fits(made, at, number):
+                    found = made
+                    break
     return found
+
+
+def _joined(programs: Sequence[TensorProgram], at: int, dim: int) -> Iterator[list[int]]:
+    """Lengths that may say where tensor `at` begins and ends in what is joined, at all sizes: that of the only other
+    tensor, else its own, with which any others are of fixed lengths."""
+    (along,) = programs[0].tensors[at].dims[dim]
+    own = [one.tensors[at].shape(one.sizes)[dim] for one in programs]
+    more = [one.sizes[along] - length for one, length in zip(programs, own, strict=True)]
+    sides = [
+        [one.tensors[other].shape(one.sizes)[window.dim] for one in programs]
+        for other, tensor in enumerate(programs[0].tensors)
+        for window in tensor.windows
+        if tensor.dims[window.dim] == (along,)
+    ]
+    yield from (more, own) if more in sides else (own, more) if min(more) > 0 else (own,)
 
 
 def _fits(programs: Sequence[TensorProgram], at: int, number: int) -> bool:
@@ -79,10 +97,14 @@ def _fitting(tensor: Tensor, number: int, sizes: Mapping[str, int], others: Sequ
     axes = tensor.dims[window.dim]
     measures = (axis for axis in sizes if axis not in axes and any(at[axis] != sizes[axis] for at, _ in others))
     slides = _may_slide(tensor, window)
-    for by, keeps in product(("", *measures) if slides else ("",), _KEPT if slides else _KEPT[:1]):
-        made = replace(window, keeps=keeps, by=by)
+    for by, (keeps, behind) in product(("", *measures) if slides else ("",), _PLACES if slides else _PLACES[:1]):
+        if behind and not by:
+            continue
+        made = replace(window, keeps=keeps, by=by, behind=behind)
+        if by and not keeps and min(made.fixed(sizes[by])) < 0:
+            continue
         if all(
-            replace(seen.windows[number], keeps=keeps, by=by) == at_sizes(made, axes, sizes, there)
+            replace(seen.windows[number], keeps=keeps, by=by, behind=behind) == at_sizes(made, axes, sizes, there)
             for there, seen in every
         ):
             yield made

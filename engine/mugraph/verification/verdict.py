@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,15 @@ class Verdict:
     same_bits: SameBits | None = None
     lowering: Lowering | None = None
     below: tuple[Verdict, ...] = ()
+
+    def of_sizes(self, called: Mapping[str, str]) -> Verdict:
+        """With axes that vary as what they are of the sizes that the user has named. called: axis -> `s + t`"""
+        return replace(
+            self,
+            dynamic_sizes={called.get(axis, axis): sizes for axis, sizes in self.dynamic_sizes.items()},
+            proved_sizes={called.get(axis, axis): ends for axis, ends in self.proved_sizes.items()},
+            below=tuple(one.of_sizes(called) for one in self.below),
+        )
 
     @property
     def bound_words(self) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from mugraph.events import Done
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
+from mugraph.ir.spec import check_program
 from mugraph.pipeline import Options, run_trace
 from mugraph.sizes.proved import varying_of
 from mugraph.sizes.table import at_sizes
@@ -18,6 +19,7 @@ from mugraph.triton_text.ranges.check import check_ranges
 from mugraph.tune.device import detect, resolve
 
 from tests.engine.sizes.decoding import run
+from tests.support.clock import FILE_S
 
 _RUN = """\
 import sys
@@ -41,10 +43,10 @@ Found = dict[str, Solved]
 """Function -> its program, what was found for it, and the arguments of its launcher."""
 
 
-def solved(path: Path, functions: Collection[str]) -> Found:
-    """Of functions of one search unit each."""
+def solved(path: Path, functions: Collection[str], budget_s: float = 4.0) -> Found:
+    """Of functions of one search unit each. budget_s: for the search of each, which ends before where it is complete"""
     device = detect()
-    options = Options(target="h100", budget_s=4.0, measure=False)
+    options = Options(target="h100", budget_s=budget_s, file_budget_s=FILE_S, measure=False)
     trace = trace_file(path)
     trace = replace(trace, regions=tuple(one for one in trace.regions if one.function in functions))
     events = run_trace(trace, device, resolve("h100", device), options, None)
@@ -58,6 +60,16 @@ def solved(path: Path, functions: Collection[str]) -> Found:
         given = ", ".join(f"given[{names[unit.unit.inputs[tensor.name]]!r}]" for tensor in source.inputs)
         made[one.region.function] = unit.unit.program, source, given
     return made
+
+
+def assert_joined_inside(solved: Solved) -> None:
+    """Are tensors whose lengths vary joined inside of its kernels, proved for all sizes?"""
+    program, source, _ = solved
+    assert all(kernel.library is None for kernel in source.every)
+    assert any(tensor.measures for tensor in program.tensors)
+    assert not check_program(program)
+    verdict = check_ranges(program, source, varying_of(program))
+    assert verdict.passed, verdict.reason
 
 
 def run_beside(path: Path, name: str, found: Found, shapes: str, sizes: str, names: str) -> None:

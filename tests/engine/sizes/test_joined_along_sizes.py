@@ -7,19 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from mugraph.ir.region import SearchUnit
 from mugraph.ir.spec import check_program
 from mugraph.ir.text.parser import parse_program
 from mugraph.ir.text.printer import format_program
 from mugraph.ir.transforms.renaming import canonical, key_of
 from mugraph.sizes import table
 from mugraph.sizes.possible import can_be
-from mugraph.sizes.proved import varying_of
-from mugraph.trace.tracer import trace_file
-from mugraph.triton_text.ranges.check import check_ranges
-from mugraph.units.ranged import ranged_units
 
-from tests.engine.sizes.solving import Found, is_refused, run_beside, solved
+from tests.engine.sizes.solving import Found, assert_joined_inside, is_refused, run_beside, solved
 
 CODE = """\
 import torch
@@ -55,11 +50,6 @@ def asked_by_first(q, x, y):
 # mugraph: old=1..70, new=1..40, x=f32[old, 16], y=f32[2 * new, 16]
 def means(x, y):
     return torch.tanh(torch.cat((y, x), dim=0)).mean(0)
-
-
-# mugraph: s=1..40, t=1..30, x=f32[2, s, 16], y=f32[2, t, 16], z=f32[2, 3, 16]
-def three(x, y, z):
-    return torch.tanh(torch.cat((x, y, z), dim=1)).sum(1)
 """
 SHAPES = {
     "chunk": "q=(b, 4, t, 16), cache=(b, 2, s, 16), k=(b, 2, t, 16), stored=(b, 2, s, 16), v=(b, 2, t, 16)",
@@ -86,12 +76,7 @@ def found(path: Path) -> Found:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_both_are_read_inside_of_the_kernel(found: Found, name: str) -> None:
-    program, source, _ = found[name]
-    assert all(kernel.library is None for kernel in source.every)
-    assert any(tensor.measures for tensor in program.tensors)
-    assert not check_program(program)
-    verdict = check_ranges(program, source, varying_of(program))
-    assert verdict.passed, verdict.reason
+    assert_joined_inside(found[name])
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -158,10 +143,3 @@ def test_a_length_that_no_axis_has_is_none(found: Found) -> None:
     for by in ("nothing", first.dims[window.dim][0]):
         wrong = replace(first, windows=(replace(window, by=by),))
         assert check_program(replace(program, tensors=(wrong, *others)))
-
-
-def test_what_is_joined_beside_a_fixed_length_is_joined_before(path: Path) -> None:
-    (region,) = (one for one in trace_file(path).regions if one.function == "three")
-    units, reasons = ranged_units(region)
-    assert [unit.program.least for unit in units if isinstance(unit, SearchUnit)]
-    assert reasons == ("s and t cannot have ranges: where y is read from depends on more than one size",)

@@ -233,7 +233,7 @@ def stride_symbols(
             lengths |= dict.fromkeys(run.axes, (str(rows), rows))
         elif run.window is not None and not set(varying).isdisjoint(run.axes):
             (axis,) = run.axes
-            lengths[axis] = _extent(run, axis, names), run.extent
+            lengths[axis] = _extent(run, axis, names, sizes), run.extent
     within = {lengths[axis][0] for axis in varying} - {str(run.extent) for run in tensor.runs(sizes)}
     symbols: dict[str, str] = {}
     inner, packed, gap = list[str](), 1, False
@@ -250,12 +250,14 @@ def stride_symbols(
     return symbols
 
 
-def _extent(run: Run, axis: str, names: Mapping[str, str]) -> str:
+def _extent(run: Run, axis: str, names: Mapping[str, str], sizes: Mapping[str, int]) -> str:
     """Elements of a dimension that a window slides along. names: of sizes"""
     assert run.window is not None
     size, by = names[axis], run.window.by
     if by:
-        return names[by] if run.window.keeps else f"({size} - {names[by]})"
+        return (
+            names[by] if run.window.keeps else f"({plus(f'{size} - {names[by]}', -sum(run.window.fixed(sizes[by])))})"
+        )
     if run.window.keeps:
         return str(run.extent)
     more = run.window.rest - run.window.pad
@@ -264,8 +266,11 @@ def _extent(run: Run, axis: str, names: Mapping[str, str]) -> str:
 
 def begins(window: Window, axis: str, names: Mapping[str, str], largest: Mapping[str, int]) -> str:
     """The pad of a window that begins by a size. axis: of its positions. names, largest: of sizes"""
+    if window.by and window.keeps:
+        return f"({plus(f'{names[axis]} - {names[window.by]}', window.rest)})"
     if window.by:
-        return f"({plus(f'{names[axis]} - {names[window.by]}', window.rest)})" if window.keeps else names[window.by]
+        first, _ = window.fixed(largest[window.by])
+        return f"({plus(names[window.by], first)})" if first else names[window.by]
     before = plus(names[axis], window.pad - largest[axis])
     return f"({before})" if " " in before else before
 

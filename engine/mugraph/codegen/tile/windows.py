@@ -31,8 +31,9 @@ def window_masks(tensor: Tensor, dims: Sequence[Dim], indices: Indices) -> Itera
             yield f"({place} >= {window.pad})"
         if axis and window.by and window.keeps == "first":
             yield f"({place} < {plus(indices.names.size[window.by], window.pad)})"
-        elif axis and window.by and window.rest < 0 and not window.keeps:
-            yield f"({place} < {indices.names.size[axis]} - {indices.names.size[window.by]})"
+        elif axis and window.by and window.behind:
+            _, after = window.fixed(indices.sizes[window.by])
+            yield f"({place} < {plus(f'{indices.names.size[axis]} - {indices.names.size[window.by]}', -after)})"
         elif axis and window.rest < 0 and window.keeps != "first":
             yield f"({place} < {plus(indices.names.size[axis], window.rest)})"  # its extent, and `pad`
         elif window.rest < 0 or window.keeps == "first":

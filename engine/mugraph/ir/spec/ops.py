@@ -62,6 +62,10 @@ def _window_violations(tensor: Tensor, sizes: Sizes) -> Iterator[str]:
             yield f"tensor {tensor.name} has an index of type {window.lookup.dtype}"
         elif window.by and (window.by in axes or window.by not in sizes or not window.slides):
             yield f"a window of tensor {tensor.name} is as long as axis {window.by} says, which cannot be"
+        elif window.by and not window.keeps and min(window.fixed(sizes[window.by])) < 0:
+            yield f"a window of tensor {tensor.name} begins or ends by the size of axis {window.by}, which is larger"
+        elif window.behind and (window.keeps or not window.by):
+            yield f"a window of tensor {tensor.name} has something behind it, and no axis says how much"
         elif window.keeps and not window.slides:
             yield f"a window of tensor {tensor.name} keeps a place at all sizes, and does not slide"
         elif window.extent(axes, sizes) < 1:

@@ -20,7 +20,7 @@
 A pre-defined kernel is one line, `library mm(x, w) -> y = "torch.mm(x, w)"`, with what it computes below it
 where that is known. A dimension of several axes is `head*dim`, one of none is `1`, one that is read through a window is
 `window p over r stride 2 pad 1` (windows.py; `keeps last` where it is of one length and `p` varies, `by t` where its
-length is known by the size of axis `t`); strides are shown
+length is known by the size of axis `t`, `by t behind` where that many places are after it); strides are shown
 where they are not row-major; `: f32` marks a value the user's program computes in float32, `: tf32.cudnn` or
 `: tf32.cublas` a product whose float32 operands it lets be rounded to TF32, by that setting of PyTorch's. Operators
 keep their order: a loop body that is interrupted is opened again.

@@ -84,7 +84,7 @@ def _dimension(axes: tuple[str, ...], window: Window | None) -> str:
     ]
     marks = [f" {name}" for name in WINDOW_MARKS if getattr(window, name)]
     keeps = f" keeps {window.keeps}" if window.keeps else ""
-    by = f" by {window.by}" if window.by else ""
+    by = f" by {window.by}{' behind' if window.behind else ''}" if window.by else ""
     return f"window {positions} over {taps}{''.join((*figures, *marks))}{keeps}{by}"
 
 

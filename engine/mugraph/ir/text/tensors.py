@@ -24,7 +24,7 @@ WINDOW = re.compile(
     rf"window ({NAME}(?:\*{NAME})*) over ({NAME}(?:\*{NAME})*)"
     + "".join(rf"(?: {name} (-?\d+))?" for name in WINDOW_FIGURES)
     + "".join(rf"( {name})?" for name in WINDOW_MARKS)
-    + rf"(?: keeps (first|last))?(?: by ({NAME}))?"
+    + rf"(?: keeps (first|last))?(?: by ({NAME})( behind)?)?"
 )
 
 
@@ -117,9 +117,10 @@ def _dimension(
         return axes(text)
     found = line.match(WINDOW, text, "a window: `window p over r stride 2 pad 1`").groups()
     positions, taps = (axes(part) for part in found[:2])
-    figures = {name: int(value) for name, value in zip(WINDOW_FIGURES, found[2:-4], strict=True) if value is not None}
-    edge, reverse = (word is not None for word in found[-4:-2])
-    keeps = cast("Corner", found[-2] or "")
-    plain = Window(number, len(taps), edge=edge, reverse=reverse, keeps=keeps, by=found[-1] or "")
+    figures = {name: int(value) for name, value in zip(WINDOW_FIGURES, found[2:-5], strict=True) if value is not None}
+    edge, reverse = (word is not None for word in found[-5:-3])
+    keeps = cast("Corner", found[-3] or "")
+    by, behind = found[-2] or "", found[-1] is not None
+    plain = Window(number, len(taps), edge=edge, reverse=reverse, keeps=keeps, by=by, behind=behind)
     windows.append(replace(plain, **figures))
     return (*positions, *taps)

@@ -51,10 +51,15 @@ def variance(b: Builder, x: Node, over: AtomDim, count: Count, correction: float
 
 @lowers("torch.var", "Tensor.var", parameters="input dim unbiased keepdim correction")
 def var(b: Builder, args: Arguments, dims: AtomDims) -> Node:
+    along, correction = spread(args)
+    return variance(b, *reduced(b, args, dims, along), correction)
+
+
+def spread(args: Arguments) -> tuple[Sequence[int] | None, float]:
+    """Of a variance: the dimensions that it is along, and by how much less than their elements it divides."""
     flat = isinstance(args.get("dim"), bool)  # var(unbiased) and var(dim, ...) share their first position
     unbiased = args.flag("dim") if flat else args.flag("unbiased", True)
-    x, over, count = reduced(b, args, dims, None if flat else args.integers("dim"))
-    return variance(b, x, over, count, args.number("correction", 1.0 if unbiased else 0.0))
+    return None if flat else args.integers("dim"), args.number("correction", 1.0 if unbiased else 0.0)
 
 
 @lowers("torch.std", "Tensor.std", parameters="input dim unbiased keepdim correction")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 from mugraph.ir.dtypes import DType, is_read, is_written
 from mugraph.ir.ops import Kind, Op
@@ -17,10 +16,10 @@ from mugraph.ops.algebra.builder import Builder
 from mugraph.ops.algebra.complexes import COMPLEX
 from mugraph.ops.algebra.nodes import HIDDEN, Node
 from mugraph.ops.algebra.packed import BYTES, is_shifted
-from mugraph.ops.algebra.refusals import Duplicated, NotLowerable
-from mugraph.ops.algebra.rolled import number_of_alike
+from mugraph.ops.algebra.refusals import NotLowerable
 from mugraph.ops.algebra.shifts import idle_shifts
 from mugraph.ops.finishing.counted_axes import settle_counts
+from mugraph.ops.finishing.duplicates import refuse_duplicates
 from mugraph.ops.finishing.flat_axes import with_flat_axes
 from mugraph.ops.finishing.halves import halves
 from mugraph.ops.finishing.joined_axes import JoinedAxes
@@ -85,7 +84,7 @@ def finish(
         raise NotLowerable("nothing is read: it is a constant")
     if any(flat[i].fn == HIDDEN for i in live):
         raise NotLowerable("the maximum of values that a mask hides is outside the fragment")
-    _refuse_duplicates(builder, place, live, flat)
+    refuse_duplicates(builder, place, live, flat)
     for output in outputs:
         if flat[place[output.node]].axes != frozenset(x for dim in joined.dims(output.dims) for x in dim):
             raise NotLowerable("an output repeats its numbers along an axis")
@@ -100,33 +99,6 @@ def _without_shifts(
     """The graph without shifts of exponentials that no output depends on, and where its nodes are then."""
     idle = idle_shifts(shared.operators, {place[output.node] for output in outputs})
     return shared.without(idle, place) if idle else (shared, dict(place))
-
-
-def _refuse_duplicates(
-    builder: Builder, place: Mapping[Node, int], live: set[int], flat: Sequence[SharedOperator]
-) -> None:
-    order = [output for call in builder.calls for output in call.outputs]
-    for value in (*map(number_of_alike, reversed(order)), *reversed(order)):
-        roles = {place[node]: dims for dims, node in builder.demands.get(value, {}).items() if node in place}
-        computed = [dims for i, dims in roles.items() if i in live and not flat[i].kind.is_leaf]
-        if any(not _apart(builder, one, two) for one, two in combinations(computed, 2)):
-            if value < 0:
-                raise NotLowerable("a value of each of several parts would be computed twice")
-            raise Duplicated(value)
-
-
-def _apart(builder: Builder, one: AtomDims, two: AtomDims) -> bool:
-    """Are these different parts of a value?"""
-    atoms = builder.atoms
-    for a, b in zip(atoms.resolve_dims(one), atoms.resolve_dims(two), strict=True):
-        (first, last), (other_first, other_last) = atoms.bounds(a), atoms.bounds(b)
-        if last < other_first or other_last < first:
-            return True
-        if [atoms.size[atom] for atom in a] == [atoms.size[atom] for atom in b]:
-            sections = [(atoms.sections.get(x), atoms.sections.get(y)) for x, y in zip(a, b, strict=True)]
-            if any(x and y and not x.inner and not y.inner and x.start != y.start for x, y in sections):
-                return True
-    return False
 
 
 def _axis_names(

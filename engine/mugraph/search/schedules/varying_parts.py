@@ -35,8 +35,12 @@ class OfAnySize:
         return self.cut.axis
 
     def counts(self, most: int) -> list[int]:
+        """Also the largest number of parts that divides the axis: of a joined one, as of 4,096 keys and 4 more, few
+        powers of two do."""
         size = self.cut.block.sizes[self.axis]
-        return part_counts(size) or [n for n in range(2, MOST + 1) if size % n == 0 and size // n >= LEAST][-1:]
+        powers = part_counts(size)
+        dividing = [n for n in range(2, MOST + 1) if size % n == 0 and size // n >= LEAST]
+        return powers + [n for n in dividing[-1:] if n > max(powers, default=0)]
 
     def pairs(self, count: int) -> list[tuple[BlockGraph, BlockGraph]]:
         return [self.cut.at(count)]

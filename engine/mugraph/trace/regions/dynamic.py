@@ -25,6 +25,7 @@ from mugraph.ir.ranges import (
 from mugraph.ir.region import Argument, Call, Named, Region, TensorInfo
 from mugraph.ir.sized_arguments import multiple, sized, sized_of
 from mugraph.trace.regions.clipped import clipped, with_largest
+from mugraph.trace.regions.divided import divided
 from mugraph.trace.regions.growing_masks import with_corners
 from mugraph.trace.regions.size_words import listed, other_calls, other_values, said, same_kind
 
@@ -183,7 +184,7 @@ def _dynamic(
     first, *others = leading([one for one in ranges if one.name in used] or ranges)
     made = DynamicSize(first, shapes, strides, calls, tuple(others), numbers)
     found = replace(region, dynamic=made, guards=tuple(_guards(region, made)))
-    return _whole(clipped(found, seen[1:]))
+    return divided(_whole(clipped(found, seen[1:])))
 
 
 def _whole(region: Region) -> Region:

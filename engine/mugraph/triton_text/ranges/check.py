@@ -42,6 +42,10 @@ class Varying:
     axes: Mapping[str, tuple[str, int]]
     beyond: Mapping[str, str] = field(default_factory=dict[str, str])
 
+    def called(self, name: str) -> str:
+        """What is said of a size: by how much it is larger than another, where it is."""
+        return f"{name} - {self.beyond[name]}" if name in self.beyond else name
+
 
 @dataclass(frozen=True)
 class RangeVerdict:
@@ -84,7 +88,7 @@ def check_ranges(
 class _Reading:
     def __init__(self, program: TensorProgram, source: KernelSource, varying: Varying, prover: Prover) -> None:
         self._program, self._source, self._varying, self._prover = program, source, varying, prover
-        self._largest = {name: largest for name, (_, largest) in varying.sizes.items()}
+        self._largest = {varying.called(name): largest for name, (_, largest) in varying.sizes.items()}
         self.claims, self.ways = 0, 0
 
     def run(self, text: str) -> None:
@@ -116,10 +120,7 @@ class _Reading:
 
     def _sizes(self, atoms: Atoms) -> Sizes:
         beyond = self._varying.beyond
-        named = {
-            name: atoms.size(f"{name} - {beyond[name]}" if name in beyond else name, *ends)
-            for name, ends in self._varying.sizes.items()
-        }
+        named = {name: atoms.size(self._varying.called(name), *ends) for name, ends in self._varying.sizes.items()}
         known = {axis: n for kernel in self._source.every for axis, n in kernel.sizes.items()}
         chosen = {split for kernel in self._source.every for split in kernel.divided.values()}
         found: dict[str, Poly] = {
@@ -143,7 +144,7 @@ class _Reading:
         tensor = next(one for one in self._source.inputs if one.name == name)
         largest = {**{a: n for kernel in self._source.every for a, n in kernel.sizes.items()}, **self._program.sizes}
         shape = shape_of(tensor, largest, sizes)
-        axes = layout(tensor.dims, shape, strides_of(tensor, largest, sizes), sizes, tensor.windows)
+        axes = layout(tensor.dims, shape, strides_of(tensor, largest, sizes), sizes, tensor.windows, largest)
         says_rows = any(name == index.name for other in self._source.inputs for index in other.indices)
         return HostTensor(Memory(name, READ[tensor.dtype].torch, shape, axes, given=True, says_rows=says_rows), shape)
 

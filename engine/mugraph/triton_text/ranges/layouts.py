@@ -28,7 +28,8 @@ def shape_of(tensor: Tensor, largest: Mapping[str, int], sizes: Sizes) -> tuple[
         if window.lookup is not None:
             found[window.dim] = number(window.lookup.rows)
         elif window.by:
-            found[window.dim] = sizes[window.by] if window.keeps else found[window.dim] - sizes[window.by]
+            own, fixed = sizes[window.by], number(sum(window.fixed(largest[window.by])))
+            found[window.dim] = own if window.keeps else found[window.dim] - own - fixed
         elif tensor.slid.issuperset(dim) and not window.keeps:
             found[window.dim] = found[window.dim] + number(window.rest - window.pad)
         else:
@@ -55,8 +56,9 @@ def layout(
     strides: Sequence[Poly],
     sizes: Sizes,
     windows: Sequence[Window] = (),
+    largest: Mapping[str, int] | None = None,
 ) -> tuple[Along, ...]:
-    """A dimension that is read through a window is not taken apart."""
+    """A dimension that is read through a window is not taken apart. largest: sizes, where there are windows"""
     found: list[Along] = []
     whole = {window.dim: window for window in windows}
     for at, (axes, extent, stride) in enumerate(zip(dims, shape, strides, strict=True)):
@@ -69,7 +71,9 @@ def layout(
                 continue
             pad, rest = number(window.pad), number(window.rest)
             if window.by and not window.keeps:
-                pad, rest = (sizes[window.by], ZERO) if window.pad > 0 else (ZERO, ZERO - sizes[window.by])
+                before, after = map(number, window.fixed((largest or {})[window.by]))
+                more = sizes[window.by]
+                pad, rest = (before, ZERO - after - more) if window.behind else (before + more, ZERO - after)
             elif window.keeps == "last":
                 pad = sizes[axes[0]] + rest - extent
             elif window.keeps:
