@@ -21,7 +21,10 @@ from mugraph.ops.finishing.shared_operators import SharedOperator
 def refuse_duplicates(
     builder: Builder, place: Mapping[Node, int], live: Collection[int], flat: Sequence[SharedOperator]
 ) -> None:
-    """Raises Duplicated, and NotLowerable where parts that are one value (rolled.py) have it. live: positions of operators that an output depends on"""
+    """Raises Duplicated, and NotLowerable where parts that are one value (rolled.py) have it.
+
+    live: positions of operators that an output depends on
+    """
     order = [output for call in builder.calls for output in call.outputs]
     for value in (*map(number_of_alike, reversed(order)), *reversed(order)):
         roles = {place[node]: dims for dims, node in builder.demands.get(value, {}).items() if node in place}
