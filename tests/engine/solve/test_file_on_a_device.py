@@ -13,7 +13,7 @@ from mugraph.events import Done, FileResult
 from mugraph.ir.region import Trace
 from mugraph.options import Options
 from mugraph.pipeline import run_trace
-from mugraph.solve import in_turn, unit_task
+from mugraph.solve import unit_task
 from mugraph.solve.filetime import FileTime
 from mugraph.solve.tools import Tools
 
@@ -85,8 +85,7 @@ def done(
     it, here = cast(Any, machine), Here()
     searching = Tools(TARGET, it, compare_with="code")
     monkeypatch.setattr(unit_task, "_tools", lambda *_: searching)
-    monkeypatch.setattr(in_turn, "time", SimpleNamespace(monotonic=lambda: machine.seconds))
-    monkeypatch.setattr("mugraph.pipeline.FileTime", lambda _: FileTime(limit_s, lambda: machine.seconds))
+    monkeypatch.setattr("mugraph.pipeline.FileTime", lambda _, **__: FileTime(limit_s, lambda: machine.seconds))
     tools = Tools(
         TARGET, it, compiled=True, measurer=it, pool=it, peers=None, compare_with="code", units=cast(Any, here)
     )

@@ -20,13 +20,14 @@ from mugraph.solve.planning import steps_of
 from mugraph.units import chains
 from mugraph.units.layouts import plain_calls_of
 from mugraph.units.region_units import cut_region
+from mugraph.verification.verdict import Verdict
 
 from tests.engine.ops.harness import randn, record
 from tests.engine.units.regions import run, to_leave
 
 INPUTS = {"x": randn(2, 4, 9, 6), "w": randn(4, 4, 3, 3, seed=1), "b": randn(4, seed=2)}
 Function = Callable[..., torch.Tensor]
-SOME = cast(Solution, SimpleNamespace(kernel=None, verdict=None, then=()))
+SOME = cast(Solution, SimpleNamespace(kernel=None, verdict=Verdict(True), then=()))
 """A kernel: which one it is no step looks at."""
 
 

@@ -37,22 +37,34 @@ def refuse_duplicates(
 
 def _is_read(i: int, flat: Sequence[SharedOperator]) -> bool:
     """Is it a leaf, or the sum of tensors that are joined side by side, each with zeros where the others are?"""
-    return flat[i].kind.is_leaf or (flat[i].kind is Kind.ADD and all(_is_side(part, flat) for part in flat[i].inputs))
+    return flat[i].kind.is_leaf or (_is_sum(i, flat) and all(_is_side(part, flat) for part in flat[i].inputs))
 
 
 def _is_side(i: int, flat: Sequence[SharedOperator]) -> bool:
     if flat[i].kind is Kind.LOAD:
         return any(window.slides and window.has_zeros for window in flat[i].windows)
-    return _is_masked(i, flat) or (flat[i].kind is Kind.ADD and _is_read(i, flat))
+    return _is_masked(i, flat) or (_is_sum(i, flat) and _is_read(i, flat))
 
 
 def _is_masked(i: int, flat: Sequence[SharedOperator]) -> bool:
     """Is it a tensor times masks, as a single row is that others are joined to?"""
     parts = flat[i].inputs
-    if flat[i].kind is not Kind.MUL or any(flat[part].kind not in (Kind.LOAD, Kind.MASK, Kind.MUL) for part in parts):
+    kinds = [flat[part].kind for part in parts]
+    known = all(
+        kind in (Kind.LOAD, Kind.MASK) or _is_product(part, flat) for kind, part in zip(kinds, parts, strict=True)
+    )
+    if not _is_product(i, flat) or not known:
         return False
-    inner = all(flat[part].kind is not Kind.MUL or _is_masked(part, flat) for part in parts)
-    return inner and any(flat[part].kind is not Kind.LOAD for part in parts)
+    inner = all(not _is_product(part, flat) or _is_masked(part, flat) for part in parts)
+    return inner and any(kind is not Kind.LOAD for kind in kinds)
+
+
+def _is_sum(i: int, flat: Sequence[SharedOperator]) -> bool:
+    return flat[i].kind.is_elementwise and flat[i].kind.commutes and bool(flat[i].kind.shifted_by)
+
+
+def _is_product(i: int, flat: Sequence[SharedOperator]) -> bool:
+    return flat[i].kind.is_elementwise and flat[i].kind.commutes and bool(flat[i].kind.scaled_by)
 
 
 def _apart(builder: Builder, one: AtomDims, two: AtomDims) -> bool:
