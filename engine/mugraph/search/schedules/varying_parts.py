@@ -39,7 +39,7 @@ class OfAnySize:
         powers of two do."""
         size = self.cut.block.sizes[self.axis]
         powers = part_counts(size)
-        dividing = [n for n in range(2, MOST + 1) if size % n == 0 and size // n >= 2 * LEAST]
+        dividing = [n for n in range(2, MOST + 1) if size % n == 0 and size // n >= LEAST]
         return powers + [n for n in dividing[-1:] if n > max(powers, default=0)]
 
     def pairs(self, count: int) -> list[tuple[BlockGraph, BlockGraph]]:
