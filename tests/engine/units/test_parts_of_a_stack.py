@@ -67,8 +67,8 @@ def test_a_part_that_is_read_elsewhere() -> None:
 def test_which_calls_are_parts() -> None:
     """Calls at one place of all parts, whatever numbers they take a view at; those of unlike parts are none."""
 
-    def joined(fn: object, **inputs: torch.Tensor) -> list[int]:
-        graph = RegionGraph(record(fn, inputs))  # type: ignore[arg-type]
+    def joined(fn: Callable[..., torch.Tensor], **inputs: torch.Tensor) -> list[int]:
+        graph = RegionGraph(record(fn, inputs))
         return sorted(len(part) for part in parts_of_join(graph, len(graph.calls) - 1))
 
     x, w = randn(5, 6, 6), randn(5, 6, 6)
