@@ -99,3 +99,9 @@ def is_refused(solved: Solved, old: str, new: str, sizes: Mapping[str, int]) -> 
     small, _ = at_sizes(program, [], {**program.sizes, **sizes})
     inputs, outputs = ([one.name for one in tensors] for tensors in (source.inputs, source.outputs))
     return not check_text(small, changed, f"launch_{source.name}", inputs, outputs).passed
+
+
+def is_another_seam_refused(solution: Solved, old: str, new: str) -> bool:
+    """As `is_refused`, where tensors of 7 elements along one axis are joined to others."""
+    (by,) = {axis for tensor in solution[0].tensors for axis in tensor.measures}
+    return is_refused(solution, old, new, {by: 7})

@@ -28,13 +28,6 @@ SIZES = [(1, 1), (63, 1), (500, 3), (777, 4), (996, 2)]
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("parts") / "code_.py"
-    path.write_text(CODE)
-    return path
-
-
-@pytest.fixture(scope="module")
 def found(path: Path) -> Found:
     return solved(path, ["decoding"], budget_s=60.0)
 

@@ -40,13 +40,6 @@ SHAPES = {
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("two") / "code_.py"
-    path.write_text(CODE)
-    return path
-
-
-@pytest.fixture(scope="module")
 def found(path: Path) -> Found:
     return solved(path, SHAPES)
 

@@ -43,13 +43,6 @@ SHAPES = {"standard": "x=(n, 64)", "by_three": "x=(3, n, 32)"}
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("variances") / "code_.py"
-    path.write_text(CODE)
-    return path
-
-
-@pytest.fixture(scope="module")
 def found(path: Path) -> Found:
     return solved(path, SHAPES)
 
