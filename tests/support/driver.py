@@ -171,6 +171,7 @@ def device_of(module: ModuleType, kernels: dict[str, Kernel], monkeypatch: pytes
         one.prepared.clear()
         one.tried.clear()
         one.now.clear()
+        one.ways.clear()
     module._texts.clear()
     return found
 
@@ -191,9 +192,10 @@ class Jit:
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., Any]:
         number = self.device.kernels[self.name].number
 
-        def ordinary(*given: torch.Tensor, **constants: Any) -> Any:
-            directly(*(one.data_ptr() for one in given))
-            signature = {one.name: "constexpr" if one.is_constexpr else "*fp32" for one in self.params}
+        def ordinary(*given: torch.Tensor | int, **constants: Any) -> Any:
+            directly(*(one if isinstance(one, int) else one.data_ptr() for one in given))
+            kinds = ["i32" if isinstance(one, int) else "*fp32" for one in given]
+            signature = dict.fromkeys(self.arg_names, "constexpr") | dict(zip(self.arg_names, kinds, strict=False))
             return SimpleNamespace(
                 run=lambda *told: directly(*told[9 : 9 + len(given)]),
                 function=number,

@@ -222,7 +222,7 @@ class SizeTable:
                     raise Rejected(f"{other.name} has another text up to size {largest}.")
                 launches.append(replace(other.launches[0], largest=largest))
             if launches:
-                parts[number] = replace(parts[number], launches=tuple(launches))
+                parts[number] = replace(parts[number], launches=merged(launches))
         return self.with_parts(whole, parts)
 
     def ranked(self, candidates: Sequence[tuple[Candidate, Verdict]]) -> list[tuple[Candidate, Verdict]]:

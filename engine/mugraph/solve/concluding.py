@@ -9,6 +9,7 @@ from mugraph.ir.kernel import KernelSource
 from mugraph.ir.region import Region
 from mugraph.plans.plan import RegionPlan
 from mugraph.sizes.timing import spans_of
+from mugraph.solve.offering import NO_FASTER
 from mugraph.solve.pytorch import nothing_to_gain
 from mugraph.solve.timing import with_sizes
 from mugraph.targets import Target
@@ -62,13 +63,12 @@ def of_plan(
         if timing.sizes:
             plan = with_sizes(plan, spans_of(timing.sizes))
         return RegionResult(region, "improved", None, plan, sources, tuple(results), timing, report)
-    at = f" at {region.dynamic.range.name} = {_listed(timing)}" if region.dynamic is not None else ""
-    slower = None if timing.sizes else timing.why_not
-    reason = reason or slower or f"the kernel is not faster than PyTorch here{at}, beyond what measuring can tell"
+    reason = reason or _at_each_size(plan, timing) or timing.why_not or NO_FASTER
     return RegionResult(region, "no-gain", reason, plan, sources, tuple(results), timing, report)
 
 
-def _listed(timing: Timing) -> str:
-    """The sizes it was taken at: "1, 8 or 64"."""
-    *others, last = [str(row.size) for row in timing.sizes]
-    return f"{', '.join(others)} or {last}" if others else last
+def _at_each_size(plan: RegionPlan, timing: Timing) -> str:
+    """Of a range, why it is not offered at the sizes that it was timed at; "" without one."""
+    made = plan.region.dynamic
+    why = [f"{made.range.name} = {row.size}: {row.why_not or NO_FASTER}" for row in timing.sizes] if made else []
+    return "; ".join(f"at {one}" for one in why)

@@ -16,7 +16,7 @@ PEERS_OF: dict[CompareWith, tuple[str, ...]] = {
     "best": ("eager", "torch.compile", "max-autotune"),
 }
 """What is timed beside the generated code."""
-_NO_FASTER = "the kernel is not faster than PyTorch here, beyond what measuring can tell"
+NO_FASTER = "the kernel is not faster than PyTorch here, beyond what measuring can tell"
 _NO_FASTER_BY_ESTIMATE = "the kernel found is not expected to be faster than PyTorch's own"
 
 
@@ -45,7 +45,7 @@ def _why_not(figures: Figures, compare_with: CompareWith, *, measured: bool) -> 
                 return _slower(clock, peer, said, measured=measured)
     if any(gain > 1 for gain in _decisive(clocks, compare_with)):
         return None
-    return _NO_FASTER if measured else _NO_FASTER_BY_ESTIMATE
+    return NO_FASTER if measured else _NO_FASTER_BY_ESTIMATE
 
 
 def _decisive(clocks: list[Clock], compare_with: CompareWith) -> Iterator[float]:

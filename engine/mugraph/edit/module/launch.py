@@ -10,7 +10,8 @@ _current_device = getattr(torch._C, "_cuda_getDevice", lambda: -1)
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 0)
 _names = globals()
 _empty_on_gpu = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "_empty_strided_cuda", None)
-_TRIES = 3
+_TRIES, _WAYS = 3, 64
+"""How often a launch is prepared, and a way through one by sizes is looked for, at most."""
 _row_major: dict[tuple[int, ...], tuple[int, ...]] = {}
 
 
@@ -132,7 +133,7 @@ def _launcher(jit: Any, grid: tuple[int, ...]) -> Callable[..., object]:
         if known and _unwatched(jit):
             addresses = [*map(_address, tensors)]
             odd = _odd(addresses) if functools.reduce(or_, addresses) & 15 else ()
-            one = known.get(_known_as(device, sizes, odd))
+            one = known.get(_known_as(device, sizes, odd, constants))
             if (
                 one is not None
                 and one.constants == constants
@@ -147,16 +148,16 @@ def _launcher(jit: Any, grid: tuple[int, ...]) -> Callable[..., object]:
             numbers = sum(type(value) is int for value in given)
             found = _learned(jit, kernel, device, given, constants, numbers)
             if found is not None:
-                known[_known_as(device, given[len(given) - numbers :], found.odd)] = found
+                known[_known_as(device, given[len(given) - numbers :], found.odd, constants)] = found
         return kernel
 
     launch.known = known
     return launch
 
 
-def _known_as(device: int, sizes: tuple[int, ...], odd: tuple[bool, ...]) -> object:
-    """What Triton compiles apart."""
-    key = (device, *map(_size_kind, sizes)) if sizes else device
+def _known_as(device: int, sizes: tuple[int, ...], odd: tuple[bool, ...], constants: dict[str, object]) -> object:
+    """What Triton compiles apart. Where sizes vary, one grid may be that of several schedules."""
+    key = (device, *map(_size_kind, sizes), *constants.values()) if sizes else device
     return (key, odd) if odd else key
 
 
@@ -220,11 +221,12 @@ def _operator(
     results: int = 1,
     laid: tuple[Any, ...] = (),
     scratch: dict[str, tuple[str, int]] | None = None,
+    varies: bool = False,
 ) -> Callable[..., Any]:
     """What regions call: the function `launch` at once, prepared from its second call on, or, where something traces,
     the operator `name` of PyTorch's that does the same. made: its results without their numbers; laid: of each the
     shape and strides that the program has it with, where they are others than it is stored with; scratch: where tensors
-    lie that kernels hand to one another, where some share memory"""
+    lie that kernels hand to one another, where some share memory; varies: whether a size of them does"""
     _scratch_places[launch] = scratch or {}
     code = _codes[launch] = _names[launch].__code__
     for used in code.co_names:
@@ -272,6 +274,28 @@ def _operator(
                 pass
         return result
 
+    ways: dict[tuple[int, str], int] = {}  # of each device, how often they were tried; those that are prepared are not
+    looked: list[int] = []
+
+    def first_of_its_size(*tensors: torch.Tensor) -> Any:
+        result, at = ordinary(*tensors), _place_of(tensors[0])
+        if len(looked) < _WAYS and 0 <= at == _current_device() and not _capturing():
+            looked.append(at)  # to look takes longer than to launch
+            try:
+                way = _way_through(launch, tensors)
+                tried_so_far = ways.get((at, way.taken), 0) + 1
+                if tried_so_far <= _TRIES:
+                    ways[at, way.taken] = _TRIES  # what is tried now may ask for this again
+                    others, last = prepared.get(at, first_of_its_size), tried_so_far == _TRIES
+                    ready = _prepared_way(launch, at, others, laid, last, way)
+                    if ready is not None and _same_bits(result, ready(*tensors)):
+                        prepared[at] = ready
+                    else:
+                        ways[at, way.taken] = tried_so_far
+            except Exception:  # as above
+                pass
+        return result
+
     parameters = made.__code__.co_varnames[: made.__code__.co_argcount]
     taken = ", ".join(f"Tensor {name}" for name in parameters)
     given = "Tensor" if results == 1 else f"({', '.join(['Tensor'] * results)})"
@@ -279,8 +303,8 @@ def _operator(
         name, as_operator, mutates_args=(), schema=f"({taken}) -> {given}", tags=(torch.Tag.needs_exact_strides,)
     )
     operator.register_fake(made)
-    run = _entry(len(parameters), operator, prepared, first, now)
-    run.operator, run.prepared, run.tried, run.now = operator, prepared, tried, now
+    run = _entry(len(parameters), operator, prepared, first_of_its_size if varies else first, now)
+    run.operator, run.prepared, run.tried, run.now, run.ways = operator, prepared, tried, now, ways
     run.launch, run.laid = launch, laid
     return run
 

@@ -80,6 +80,7 @@ def operator_text(
     results = [f"results={len(empties)}"] if len(empties) > 1 else []
     results += [f"laid={tuple_text(laid)}"] if any(laid) else []
     results += [f"scratch={places}"] if places else []
+    results += ["varies=True"] if read else []
     given = [f'"{operator}"', f'"launch_{kernel.name}"', made, *results]
     return "\n".join([*lines, *call(f"_{kernel.name} = ", "_operator", given, width=110)])
 

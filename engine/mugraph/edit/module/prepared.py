@@ -64,12 +64,21 @@ class _Given(NamedTuple):
 class _Straight:
     """A function that makes tensors, launches kernels on them, and calls PyTorch's, written anew. held: objects that
     its text names; known: where tensors lie, by name; made: those that it makes, with shape and type; lies: shapes and
-    strides of those; even: those that have to lie at multiples of 16 bytes. may_be_odd: whether others may be given."""
+    strides of those; even: those that have to lie at multiples of 16 bytes. may_be_odd: whether others may be given;
+    text: of the function, where it is not as it is written; numbers: names of whole numbers in it."""
 
     def __init__(
-        self, name: str, device: int, ordinary: Callable[..., Any], laid: tuple[Any, ...], may_be_odd: bool
+        self,
+        name: str,
+        device: int,
+        ordinary: Callable[..., Any],
+        laid: tuple[Any, ...],
+        may_be_odd: bool,
+        text: ast.FunctionDef | None = None,
+        numbers: tuple[str, ...] = (),
     ) -> None:
-        self.name, self.device, self.text, self.may_be_odd = name, device, _text_of(name), may_be_odd
+        self.name, self.device, self.text, self.may_be_odd = name, device, text or _text_of(name), may_be_odd
+        self.numbers = numbers
         self.parameters = [one.arg for one in self.text.args.args]
         self.body = sorted(self.text.body, key=lambda part: self._made(part) is None)  # memory first
         self.held: dict[str, Any] = dict(
@@ -78,7 +87,7 @@ class _Straight:
         )
         self.known: dict[str, str] = {}
         self.made = {part.targets[0].id: made for part in self.body if (made := self._made(part)) is not None}
-        self.lies = {one: (shape, torch.empty(shape, device="meta").stride()) for one, (shape, _) in self.made.items()}
+        self.lies = {one: (shape, self._row_major(shape)) for one, (shape, _) in self.made.items()}
         self.kernels: list[_Learned] = []
         self.launches: list[tuple[int, tuple[int, int, int], int, int, bool, list[str]]] = []
         self.offsets: dict[str, tuple[str, int]] = {}  # in which tensor, "" being scratch, and where
@@ -189,8 +198,8 @@ class _Straight:
             case ast.Assign([ast.Name(name)]) if name in self.made:
                 if name in self.scratch:
                     return []
-                shape, strides = self.lies[name]
-                return [f"{name} = _empty({shape}, {strides}, {self._hold('_type', self.made[name][1])})"]
+                lies = ", ".join(f"({''.join(f'{one}, ' for one in sides)})" for sides in self.lies[name])
+                return [f"{name} = _empty({lies}, {self._hold('_type', self.made[name][1])})"]
             case ast.Expr(ast.Call() as call) if self._kernel(part) is not None:
                 return self._launch(call)
         assert isinstance(part, (ast.Assign, ast.Expr, ast.Return))
@@ -198,13 +207,24 @@ class _Straight:
             return [ast.unparse(part).replace("torch.", "_torch.", 1)]
         return [ast.unparse(part)]
 
-    def _made(self, part: ast.stmt) -> tuple[tuple[int, ...], torch.dtype] | None:
+    def _row_major(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
+        return torch.empty(shape, device="meta").stride()
+
+    def _shape(self, node: ast.expr) -> tuple[Any, ...]:
+        return ast.literal_eval(node)
+
+    def _grid(self, node: ast.expr) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+        """Of the launch that was met, and of one that is to be written."""
+        grid = ast.literal_eval(node)
+        return grid, grid
+
+    def _made(self, part: ast.stmt) -> tuple[tuple[Any, ...], torch.dtype] | None:
         """Shape and type of `name = torch.empty(shape, device=..., dtype=torch....)`."""
         match part:
             case ast.Assign([ast.Name()], ast.Call(ast.Attribute(ast.Name("torch"), "empty"), [shape], keywords)):
                 given = {one.arg: one.value for one in keywords}
                 assert given.keys() == {"device", "dtype"}
-                return ast.literal_eval(shape), getattr(torch, given["dtype"].attr)
+                return self._shape(shape), getattr(torch, given["dtype"].attr)
         return None
 
     def _counts(self, part: ast.stmt) -> bool:
@@ -227,17 +247,18 @@ class _Straight:
         return None
 
     def _launch(self, call: ast.Call) -> list[str]:
-        grid = ast.literal_eval(call.func.slice)
-        known = _names[call.func.value.id][grid].known
-        learned = known.get(self.device) or next(
-            one for key, one in known.items() if type(key) is tuple and key[0] == self.device
-        )
-        assert {one.arg: ast.literal_eval(one.value) for one in call.keywords} == learned.constants
+        grid, across = self._grid(call.func.slice)
+        known = _names[call.func.value.id][grid].known.values()
+        constants = {one.arg: ast.literal_eval(one.value) for one in call.keywords}
+        fitting = [one for one in known if one.places[0] == self.device and one.constants == constants]
+        learned = min(fitting, key=lambda one: any(one.odd))  # for whole words, where it is known
         self.kernels.append(learned)
-        odd = {node.id for node, any_will_do in zip(call.args, learned.odd) if any_will_do}
+        names = [node.id for node in call.args if node.id not in self.numbers]
+        numbers = [node.id for node in call.args[len(names) :]]
+        odd = {name for name, any_will_do in zip(names, learned.odd) if any_will_do}
         assert self.may_be_odd or not odd & {*self.parameters}  # what is given may lie otherwise the next time
         lines = []
-        for name in [node.id for node in call.args]:
+        for name in names:
             if name not in self.known:
                 between = name not in self.made  # PyTorch has made it
                 self.known[name] = f"_at_{name}" if between else f"_at({name})"
@@ -246,12 +267,12 @@ class _Straight:
                 self.even.add(name)
                 if name not in self.made and name not in self.parameters:
                     lines += [f"if _at_{name} & 15:", f"    return _ordinary({', '.join(self.parameters)})"]
-        function, warps, shared, early = _static(learned, grid, len(call.args))
-        places = ", ".join(self.known[node.id] for node in call.args)
-        across = (*grid, 1, 1)[:3]
-        self.launches.append((function, across, 32 * warps, shared, early, [node.id for node in call.args]))
-        sides = ", ".join(map(str, across))
-        given = f"{function}, {sides}, {warps}, {shared}, {'O' * (len(call.args) + 2)!r}, ({places}, None, None)"
+        function, warps, shared, early = _static(learned, grid, len(names), len(numbers))
+        places = ", ".join([*(self.known[name] for name in names), *numbers])
+        across = (*across, 1, 1)[:3]
+        self.launches.append((function, across, 32 * warps, shared, early, names))
+        sides, kinds = ", ".join(map(str, across)), "O" * len(names) + "i" * len(numbers) + "OO"
+        given = f"{function}, {sides}, {warps}, {shared}, {kinds!r}, ({places}, None, None)"
         return [*lines, f"_launch({given}, _stream)"]
 
     def _hold(self, kind: str, thing: object) -> str:
@@ -287,12 +308,15 @@ def _hooked(jits: tuple[Any, ...]) -> tuple[list[dict[Any, Any]], tuple[list[Any
     return (dicts, lists) if told and all([type(one) is list for one in lists]) else ([], ())
 
 
-def _static(one: _Learned, grid: tuple[int, ...], tensors: int) -> tuple[int, int, int, bool]:
-    """Of a kernel: its function, warps and shared memory, which is all that PyTorch's launcher is told of it; and
-    whether it may start before the kernel before it has ended, which only C can say: else it starts after that."""
+def _static(one: _Learned, grid: tuple[int, ...], tensors: int, numbers: int = 0) -> tuple[int, int, int, bool]:
+    """Of a kernel of so many tensors, and whole numbers after them: its function, warps and shared memory, which is all
+    that PyTorch's launcher is told of it; and whether it may start before the kernel before it has ended, which only C
+    can say: else it starts after that."""
     metadata, signature = one.kernel.metadata, one.kernel.src.signature
     kinds = [kind for kind in signature.values() if kind != "constexpr"]
-    assert len(kinds) == tensors and all(isinstance(kind, str) and kind.startswith("*") for kind in kinds)
+    assert all(isinstance(kind, str) and kind.startswith("*") for kind in kinds[:tensors])
+    assert kinds[tensors:] == ["i32"] * numbers and len(kinds) == tensors + numbers
+    assert all(parameter.do_not_specialize for parameter in one.jit.params[tensors : tensors + numbers])
     assert metadata.num_ctas == 1 and not any(getattr(metadata, name, None) for name in _WANTS)
     assert {*(getattr(metadata, "cluster_dims", None) or [1])} == {1}
     assert 0 < functools.reduce(mul, grid) < 2**31  # it launches nothing else, and says nothing

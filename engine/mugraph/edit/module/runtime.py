@@ -27,6 +27,7 @@ from mugraph.edit.module.parts import IMPORTS, MACHINERY
 from mugraph.edit.module.prepared import PREPARED
 from mugraph.edit.module.refusals import REFUSALS
 from mugraph.edit.module.seal import SEAL
+from mugraph.edit.module.sized import SIZED
 from mugraph.edit.module.sizes import KNOWN_TO_FIT
 from mugraph.edit.module.steps import STEPS
 from mugraph.edit.module.writers import WRITERS
@@ -48,7 +49,7 @@ if "_SOURCE" not in globals():  # imported by itself, as by code that imports al
 
 
 def _parts() -> str:
-    places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, WRITERS, PREPARED, BETWEEN, STEPS, NUMBERS
+    places = IMPORTS, MACHINERY, KNOWN_TO_FIT, LAUNCH, WRITERS, PREPARED, BETWEEN, SIZED, STEPS, NUMBERS
     code = SEAL, GUARDS, ANALYSED, CONDITIONS, MEETING, CLOCK, NATIVE, KNOWN, REFUSALS
     parts = *places, *code, EDITS, FIRST_USE, JUDGE, MASKS, CHECK
     return f"{_HEADER}\n" + "\n\n".join(part.rstrip() + "\n" for part in parts)
