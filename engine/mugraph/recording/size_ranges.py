@@ -92,7 +92,7 @@ def _told(sets: Sequence[Recorded]) -> list[Recorded]:
     whole numbers stand for two: with the least, and with the largest."""
     found: list[Recorded] = []
     for one in sets:
-        if not one.usable or one.wanted_of:
+        if one.wanted_of:
             continue
         many = [name for name, number in one.numbers.items() if number is None]
         if not many:
@@ -111,7 +111,7 @@ def _as_ranges(calls: Sequence[Recorded], places: Sequence[_Place]) -> Ranged | 
     calls = _without_zeros(calls, places)
     shapes = [_shapes(one) for one in calls]
     values = {place: [_size(one, each, place) for one, each in zip(calls, shapes, strict=True)] for place in places}
-    if not calls:
+    if not any(one.usable for one in calls):
         return None
     sizes: list[list[int]] = []
     products: dict[_Place, Product] = {}
@@ -161,7 +161,7 @@ def _factor(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | None
 def _as_range(first: Recorded, others: Sequence[Recorded], places: frozenset[_Place]) -> Ranged | None:
     """Where each dimension that varies is a whole multiple of the one that is smallest, or of a sum with it."""
     calls = _without_zeros([first, *others], sorted(places))
-    if len(calls) < 2:
+    if len(calls) < 2 or not any(one.usable for one in calls):
         return None
     shapes = [_shapes(one) for one in calls]
     at = [*zip(calls, shapes, strict=True)]

@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+from mugraph.recording.memory import recorded
 from mugraph.recording.ways import other_ways
 from mugraph.trace.tracer import trace_file
 
@@ -61,6 +62,19 @@ def test_a_range_is_traced_with_the_object(tmp_path: Path, record: Record) -> No
     assert region.dynamic is not None
     assert [(one.least, one.largest) for one in region.dynamic.ranges] == [(3, 11)]
     assert {one.expression for one in region.live_ins} >= {"rows", "layer.up.weight"}
+
+
+def test_lengths_that_were_not_pictured_count(tmp_path: Path, record: Record) -> None:
+    """Of many calls only some are kept as they were; the others have the same object."""
+    path = tmp_path / "code_.py"
+    path.write_text(CODE)
+    (tmp_path / "main.py").write_text(MAIN.format(width=48, lengths=tuple(range(5, 27, 2))))
+    assert record(sys.executable, "main.py", PYTHONPATH=str(Path(__file__).parents[3])).returncode == 0
+    sets = recorded(path, CODE)["prefill"]
+    assert any(one.picture is None for one in sets)
+    way = next(one for one in other_ways(path, CODE) if "prefill" in one.comments)
+    assert way.recorded_shapes["prefill"]["t"] == "5..25"
+    assert "prefill" in way.pictures
 
 
 def test_its_kernels_take_the_lengths_between(tmp_path: Path) -> None:
