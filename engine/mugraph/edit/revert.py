@@ -104,14 +104,22 @@ def _runtimes(module: Path) -> list[str]:
 
 
 def _used_elsewhere(module: Path, path: Path) -> bool:
-    """Whether another Python file of the project names the module."""
+    """Whether another Python file of the project names the module. The kernel modules of other files name it without an
+    import: in what they compare the code with that they were made for."""
     name = re.compile(rf"\b{re.escape(module.stem)}\b".encode())
     for other in _python_files(top_of(path)):
         if other not in (module, path):
             with contextlib.suppress(OSError):
-                if name.search(other.read_bytes()):
+                if name.search(other.read_bytes()) and not _is_kernel_module(other):
                     return True
     return False
+
+
+def _is_kernel_module(path: Path) -> bool:
+    try:
+        return read_record(path) is not None
+    except EditError:  # one edited by hand, which may import anything
+        return False
 
 
 def _python_files(folder: Path) -> Iterator[Path]:

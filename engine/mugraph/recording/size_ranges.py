@@ -4,18 +4,19 @@ among the arguments is a size as well: a position, up to which a cache is read."
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import prod
 
 from msgspec.structs import replace
 
-from mugraph.ir.ranges import Product, SizeRange
+from mugraph.ir.ranges import Product
 from mugraph.ir.sums import Sum, sum_of
+from mugraph.recording.argument_specs import spec_of, specs_of, texts_of
 from mugraph.recording.memory import Recorded
 from mugraph.recording.strides import laid
-from mugraph.trace.syntax.shapes import STRIDE, BadShapes, Expression, Spec, TensorSpec, parse_spec
+from mugraph.trace.syntax.shapes import STRIDE, Expression, Spec, TensorSpec
 from mugraph.trace.syntax.size_ranges import LARGEST
 
 _NAMES = ("t", "n", "m", "s", "size", "rows")
@@ -30,8 +31,8 @@ NUMBER = -1
 
 @dataclass(frozen=True)
 class Ranged:
-    """like: one of the calls, with its object if one was pictured. arguments: of all, sizes with their ranges first.
-    calls: how many there were"""
+    """like: one of the calls, with its object if one was pictured. arguments: of all, sizes with their ranges first;
+    without those that no comment describes, which are as `like` has them. calls: how many there were"""
 
     like: Recorded
     arguments: Mapping[str, str]
@@ -39,13 +40,15 @@ class Ranged:
 
     @property
     def comment(self) -> str:
+        """ "" where no comment can say all."""
+        if self.like.opaque:
+            return ""
         return "# mugraph: " + ", ".join(f"{name}={text}" for name, text in self.arguments.items())
 
 
 def ranged(sets: Sequence[Recorded]) -> Ranged | None:
     """Calls that are alike but for one size; of several such groups, the one with most calls. None where there is none,
-    or where a comment cannot say what the calls are: an object, strides that no sizes give, a number that varies as
-    well.
+    or where words cannot say what the calls are: strides that no sizes give, a number that varies as well.
 
     sets: of one way in which a function is called, what took longest first
     """
@@ -85,11 +88,11 @@ def _of_several(told: Sequence[Recorded]) -> Ranged | None:
 
 
 def _told(sets: Sequence[Recorded]) -> list[Recorded]:
-    """Those of which a comment can say all. Calls with many values of whole numbers stand for two: with the least, and
-    with the largest."""
+    """Those of which words say all that differs: objects among the arguments are as pictured. Calls with many values of
+    whole numbers stand for two: with the least, and with the largest."""
     found: list[Recorded] = []
     for one in sets:
-        if one.opaque or one.wanted_of:
+        if one.wanted_of:
             continue
         many = [name for name, number in one.numbers.items() if number is None]
         if not many:
@@ -108,7 +111,7 @@ def _as_ranges(calls: Sequence[Recorded], places: Sequence[_Place]) -> Ranged | 
     calls = _without_zeros(calls, places)
     shapes = [_shapes(one) for one in calls]
     values = {place: [_size(one, each, place) for one, each in zip(calls, shapes, strict=True)] for place in places}
-    if not calls:
+    if not any(one.usable for one in calls):
         return None
     sizes: list[list[int]] = []
     products: dict[_Place, Product] = {}
@@ -158,7 +161,7 @@ def _factor(values: Sequence[int], sizes: Sequence[Sequence[int]]) -> int | None
 def _as_range(first: Recorded, others: Sequence[Recorded], places: frozenset[_Place]) -> Ranged | None:
     """Where each dimension that varies is a whole multiple of the one that is smallest, or of a sum with it."""
     calls = _without_zeros([first, *others], sorted(places))
-    if len(calls) < 2:
+    if len(calls) < 2 or not any(one.usable for one in calls):
         return None
     shapes = [_shapes(one) for one in calls]
     at = [*zip(calls, shapes, strict=True)]
@@ -207,7 +210,7 @@ def _written(
     said: dict[str, str] = {}
     for argument, text in like.arguments.items():
         if products.get((argument, NUMBER)) is None:
-            said[argument] = _said(argument, _spec(text), products, called)
+            said[argument] = _said(argument, spec_of(text), products, called)
             if argument in strides:
                 steps = (of.text(called) if of else str(of.factor) for of in strides[argument])
                 said[argument] += f".{STRIDE}({', '.join(steps)})"
@@ -229,11 +232,11 @@ def _said(argument: str, spec: Spec, products: Mapping[_Place, Product], called:
 
 def _differs(first: Recorded, shapes: Mapping[str, TensorSpec], other: Recorded) -> frozenset[_Place] | None:
     """The dimensions in which a call has other sizes; None where it differs in something else."""
-    if (first.arguments.keys(), first.init, first.structure) != (other.arguments.keys(), other.init, other.structure):
+    if first.arguments.keys() != other.arguments.keys() or first.numbers.keys() != other.numbers.keys():
         return None
-    if first.numbers.keys() != other.numbers.keys():
+    if (first.init, first.structure, first.opaque) != (other.init, other.structure, other.opaque):
         return None
-    others, texts, their = _shapes(other), _texts(first.arguments), _texts(other.arguments)
+    others, texts, their = _shapes(other), texts_of(first.arguments), texts_of(other.arguments)
     if texts.keys() != their.keys():
         return None
     found: set[_Place] = set()
@@ -252,50 +255,6 @@ def _differs(first: Recorded, shapes: Mapping[str, TensorSpec], other: Recorded)
     return frozenset(found)
 
 
-def alike(
-    arguments: Mapping[str, str], others: Mapping[str, str], ranges: Sequence[SizeRange], free: Collection[str]
-) -> bool:
-    """Whether they differ only in sizes that are in one of the ranges, in both, and in what is free to differ."""
-    one, two = _specs(arguments), _specs(others)
-    mine, their = _texts(arguments), _texts(others)
-    if mine.keys() != their.keys() or one.keys() != two.keys():
-        return False
-    if any(mine[name] != their[name] for name in mine.keys() - one.keys() if name not in free):
-        return False
-    pairs = [(one[name], two[name]) for name in one]
-    if any((a.dtype, len(a.shape)) != (b.dtype, len(b.shape)) for a, b in pairs):
-        return False
-    sizes = [(n, m) for a, b in pairs for n, m in zip(a.shape, b.shape, strict=True) if n != m]
-    return all(any(of.least <= min(pair) and max(pair) <= of.largest for of in ranges) for pair in sizes)
-
-
 def _shapes(one: Recorded) -> dict[str, TensorSpec]:
     """Of the arguments that are tensors."""
-    return _specs(one.arguments)
-
-
-def _specs(arguments: Mapping[str, str]) -> dict[str, TensorSpec]:
-    """Also of the items of tuples, as of a cache that is given as a pair: `past[0]`."""
-    every = (leaf for name, text in arguments.items() for leaf in _leaves(name, _spec(text)))
-    return {name: spec for name, spec in every if isinstance(spec, TensorSpec)}
-
-
-def _texts(arguments: Mapping[str, str]) -> dict[str, str]:
-    """What is no tensor as it is written, items of tuples by themselves; of tensors nothing is said."""
-    every = (leaf for name, text in arguments.items() for leaf in _leaves(name, _spec(text)))
-    return {name: spec.text if isinstance(spec, Expression) else "" for name, spec in every}
-
-
-def _leaves(name: str, spec: Spec) -> Iterator[tuple[str, TensorSpec | Expression]]:
-    if isinstance(spec, tuple):
-        for at, one in enumerate(spec):
-            yield from _leaves(f"{name}[{at}]", one)
-    else:
-        yield name, spec
-
-
-def _spec(text: str) -> Spec:
-    try:
-        return parse_spec(text)
-    except BadShapes:
-        return Expression(text)
+    return specs_of(one.arguments)

@@ -103,8 +103,9 @@ def _grouped(sets: Sequence[Recorded]) -> list[list[Recorded]]:
     asks for the number is known when it is traced (`with_way` leaves out what adds no call)."""
     groups: dict[Hashable, list[Recorded]] = {}
     for one in sets:
-        if one.usable and not one.wanted_of:
+        if not one.wanted_of:  # one that was not pictured is like another that was
             groups.setdefault(_way(one), []).append(one)
+    groups = {way: group for way, group in groups.items() if any(one.usable for one in group)}
     total = sum(one.seconds for one in sets) or 1.0
     longest = sorted(groups.values(), key=lambda group: -sum(one.seconds for one in group))
     found = [*longest[:1], *(one for one in longest[1:] if sum(each.seconds for each in one) >= LEAST * total)]

@@ -13,10 +13,10 @@ import msgspec
 
 from mugraph.ir.region import Region, Trace
 from mugraph.ir.shares import Share
+from mugraph.recording.argument_specs import alike
 from mugraph.recording.memory import Seen
 from mugraph.recording.misfits import GRADIENT, misfits, part_inside, unknown
 from mugraph.recording.shown import MANY
-from mugraph.recording.size_ranges import alike
 from mugraph.trace.syntax.definitions import definitions
 
 _MOST = 3

@@ -6,12 +6,13 @@ into their kernels is chosen before (cut.py, joining.py), and does not change by
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from mugraph.baseline.launches import launches
 from mugraph.ir.calls import are_known, operands
 from mugraph.ir.region import Call, Named, Part, PlainCalls, Region, SearchUnit
+from mugraph.trace.regions.value_names import value_names
 from mugraph.units.cut import Cutter
 from mugraph.units.fusion import bytes_of
 from mugraph.units.growing import GrowingUnit, UnitPrograms
@@ -40,6 +41,7 @@ def is_chain(unit: GrowingUnit, graph: RegionGraph) -> bool:
 def with_chains(region: Region, parts: Sequence[Part], refused: Collection[frozenset[int]] = ()) -> tuple[Part, ...]:
     """The parts, with chains in place of the plain calls that are some. refused: as of `units`"""
     found: list[Part] = []
+    names = value_names(region)
     values = dict(region.values)
     for part in parts:  # each view has a number of its own
         if isinstance(part, SearchUnit):
@@ -48,16 +50,17 @@ def with_chains(region: Region, parts: Sequence[Part], refused: Collection[froze
         if isinstance(part, SearchUnit):
             found.append(part)
             continue
-        for piece in _cut(_region_of(replace(region, values=values), part, parts), refused):
+        for piece in _cut(_region_of(replace(region, values=values), part, parts), refused, names):
             found.append(piece)
             if isinstance(piece, SearchUnit):
                 values.update(piece.view_values)
     return tuple(found)
 
 
-def _cut(region: Region, refused: Collection[frozenset[int]]) -> tuple[Part, ...]:
+def _cut(region: Region, refused: Collection[frozenset[int]], names: Mapping[int, str]) -> tuple[Part, ...]:
+    """names: of the values in the whole region. The same calls at another size are named after it as well."""
     graph = RegionGraph(region)
-    programs = UnitPrograms(graph, MAX_OPS, MAX_OPS, refused)
+    programs = UnitPrograms(graph, MAX_OPS, MAX_OPS, refused, names)
     growth = UnitGrowth(graph, programs, lambda unit: is_chain(unit, graph))
     cutter = Cutter(graph, growth)
     return in_order(graph, *cutter.cut())

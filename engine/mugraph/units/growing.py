@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -46,15 +46,23 @@ class UnitPrograms:
 
     max_ops: operators of a unit; most: of one with an exp
     refused: sets of values that no unit may compute, nor a part of one
+    names: of the values; None: as the graph's region has them
     """
 
-    def __init__(self, graph: RegionGraph, max_ops: int, most: int, refused: Collection[frozenset[int]]) -> None:
+    def __init__(
+        self,
+        graph: RegionGraph,
+        max_ops: int,
+        most: int,
+        refused: Collection[frozenset[int]],
+        names: Mapping[int, str] | None = None,
+    ) -> None:
         self._graph = graph
         self.max_ops = max_ops
         self.most = most
         self._refused = refused
         self._tried: dict[tuple[frozenset[int], int], Lowered | None] = {}
-        self._names = value_names(graph.region)
+        self._names = value_names(graph.region) if names is None else names
 
     def lower(self, calls: frozenset[int], output: int, limit: int) -> Lowered | None:
         """The program of these calls when it is within the limits of a unit."""

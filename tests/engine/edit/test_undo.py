@@ -76,3 +76,20 @@ def test_a_file_of_the_users_with_the_modules_name_stays(gated_file, maker, sour
     revert_file(gated_file)
     assert own.read_text() == "mine = 1\n"
     assert gated_file.read_text() == source
+
+
+def test_a_module_that_other_kernels_name_goes(gated_file, maker, source, part):
+    """Kernels made while another file was edited compare its code by the names of that code; they import nothing."""
+    module = apply_files(gated_file, [maker.plan(source, part)], maker.kernels).module
+    other = gated_file.parent / "caller.py"
+    other.write_text(source)
+    its_module = apply_files(other, [maker.plan(source, part)], maker.kernels).module
+    its_module.write_text(f"_OUTSIDE = {{'mugraph_kernels': '{module.stem}'}}\n{its_module.read_text()}")
+    result = revert_file(gated_file)
+    assert result.kept == ()
+    assert not module.exists()
+    assert gated_file.read_text() == source
+    assert its_module.exists()
+    revert_file(other)
+    assert {one.name for one in gated_file.parent.glob("*.py")} == {gated_file.name, other.name}
+    assert other.read_text() == source

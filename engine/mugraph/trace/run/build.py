@@ -105,7 +105,7 @@ class Builder:
         set_up(picture.around.distributed)
         with self.within():
             call = pictured_call(entry, picture, Rebuilder(picture, self.places, self.device), self.namespace)
-        given = {name: self.value(spec) for name, spec in entry.arguments.items()} or call.arguments
+        given = {**call.arguments, **{name: self.value(spec) for name, spec in entry.arguments.items()}}
         self.constants.forget(given)
         function: object = None
         if call.owner is None:

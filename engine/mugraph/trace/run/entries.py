@@ -39,7 +39,7 @@ from mugraph.trace.syntax.shapes import (
 )
 from mugraph.trace.syntax.size_ranges import is_range, largest_of
 from mugraph.trace.syntax.source import Source
-from mugraph.trace.syntax.tensor_arguments import tensor_arguments
+from mugraph.trace.syntax.tensor_arguments import shapes_hint
 
 RecordedShapes = Mapping[str, Mapping[str, str]]
 """Qualified name -> argument's name -> what was seen, as in a comment: "f16[16, 4096]". A module's constructor's
@@ -59,6 +59,7 @@ class Entry:
     picture:   of a recorded call of it, or of another method of its class: the object, and, if `arguments` is empty,
                the arguments
     was_recorded: the arguments are recorded ones, of which a size has a range: the object goes with them as it is
+    with_objects: arguments that no words describe are as the picture has them
     on_gpu:    what it is told that asks where a tensor is (gpu_answers.py)
     """
 
@@ -73,6 +74,7 @@ class Entry:
     sizes: tuple[SizeRange, ...] = ()
     picture: Picture | None = None
     was_recorded: bool = False
+    with_objects: bool = False
     on_gpu: bool = True
 
 
@@ -171,7 +173,7 @@ class _Finder:
         elif self.is_kernelbench and name == "Model":
             self.add(Entry("kernelbench", full, name, "__call__", {}, None, self.place(node)))
         elif is_module_class(node) and not self.comments.said(forward):
-            self.lacks(full, node, _hint(forward))
+            self.lacks(full, node, shapes_hint(forward))
 
     def of_function(self, name: str, node: Function, said: Description) -> None:
         arguments = self.described(name, name, node, said)
@@ -179,7 +181,7 @@ class _Finder:
             sizes = self.ranges_of(name, node, said)
             self.add(Entry("function", name, None, name, arguments, None, self.place(node), sizes=sizes), node)
         elif is_tensor_code(node) and not (self.is_kernelbench and name.startswith("get_")):
-            self.lacks(name, node, _hint(node))
+            self.lacks(name, node, shapes_hint(node))
 
     def of_method(self, name: str, node: Function, said: Description) -> None:
         if name in self.entries:
@@ -261,7 +263,10 @@ class _Finder:
             elif parameter.arg not in ("self", "cls"):
                 break  # one with a default: the rest goes by name
         was_recorded = entry.function in self.of_runs
-        self.entries[entry.function] = replace(entry, positional=tuple(positional), was_recorded=was_recorded)
+        with_objects = was_recorded and entry.picture is not None and entry.function in self.pictures
+        self.entries[entry.function] = replace(
+            entry, positional=tuple(positional), was_recorded=was_recorded, with_objects=with_objects
+        )
 
     def place(self, node: Function | ast.ClassDef) -> Range:
         return name_range(self.source, node)[0]
@@ -276,14 +281,6 @@ class _Finder:
 
 def _has_tensor(spec: Spec) -> bool:
     return isinstance(spec, TensorSpec) or (isinstance(spec, tuple) and any(_has_tensor(item) for item in spec))
-
-
-def _hint(function: Function) -> str:
-    run = "run your program once with: mugraph record -- python PROGRAM"
-    example = ", ".join(f"{name}=f16[...]" for name in tensor_arguments(function))
-    if not example:
-        return f"no shapes are known; {run}"
-    return f"no shapes are known; describe the tensors in a comment above, like “# mugraph: {example}”, or {run}"
 
 
 def find_definitions(

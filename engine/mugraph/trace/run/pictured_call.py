@@ -19,7 +19,8 @@ _PLAIN = (bool, int, float, str)
 
 @dataclass(frozen=True)
 class PicturedCall:
-    """owner: None for a function of no class. arguments: empty where a comment gives others."""
+    """owner: None for a function of no class. arguments: those that the entry does not describe; empty where a comment
+    gives others."""
 
     owner: object | None
     arguments: Mapping[str, object]
@@ -31,6 +32,9 @@ def pictured_call(entry: Entry, picture: Picture, rebuilder: Rebuilder, namespac
     arguments: dict[str, object] = {}
     if not entry.arguments:
         arguments = {name: rebuilder.value(one) for name, one in picture.arguments.items()}
+    elif entry.with_objects:  # what is gathered by `*rest` or `**more` is described by its own names
+        others = {name: one for name, one in picture.arguments.items() if name not in entry.arguments}
+        arguments = {name: rebuilder.value(one) for name, one in others.items() if not name.startswith("*")}
     for name, one in picture.globals.items():
         if namespace.get(name) is None or one is None or isinstance(one, _PLAIN):
             namespace[name] = rebuilder.value(one)

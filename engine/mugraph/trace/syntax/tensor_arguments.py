@@ -48,6 +48,15 @@ def tensor_arguments(function: Function) -> list[str]:
     return [one.arg for one, default in pairs if one.arg not in ("self", "cls") and _is_tensor(function, one, default)]
 
 
+def shapes_hint(function: Function) -> str:
+    """How the shapes of a function that none are known of can be said."""
+    run = "run your program once with: mugraph record -- python PROGRAM"
+    example = ", ".join(f"{name}=f16[...]" for name in tensor_arguments(function))
+    if not example:
+        return f"no shapes are known; {run}"
+    return f"no shapes are known; describe the tensors in a comment above, like “# mugraph: {example}”, or {run}"
+
+
 def _is_tensor(function: Function, argument: ast.arg, default: ast.expr | None) -> bool:
     words = set(_WORDS.findall(ast.unparse(argument.annotation))) if argument.annotation is not None else set[str]()
     if words - _UNTYPED:
