@@ -188,7 +188,7 @@ class RegionTimer:
             return judged(self._estimate(plan, results, size), self.tools.compare_with), None
         names = self.peers.names
         with self.tools.on("code generation"):
-            applied = self._applied(plan, sources)
+            applied = self._applied(plan, sources, size)
         tf32 = settings_of(region.calls)
         if applied is None:
             ours = Subject("mugraph", text(), on_tensors(plan), tf32=tf32)
@@ -226,9 +226,9 @@ class RegionTimer:
         with self.tools.on("code generation"):
             return module_text([plan], sources, original_path=self.path, target=self.tools.target, alone=True)
 
-    def _applied(self, plan: RegionPlan, sources: Mapping[str, KernelSource]) -> Applied | None:
-        """What the program calls once this region alone is replaced; None where its file's text is not at hand, or
-        takes no edit."""
+    def _applied(self, plan: RegionPlan, sources: Mapping[str, KernelSource], sizes: Point | None) -> Applied | None:
+        """What the program calls once this region alone is replaced, with these sizes; None where its file's text is
+        not at hand, or takes no edit."""
         if self.program is None:
             return None
         region, path = plan.region, self.path.resolve()
@@ -247,6 +247,7 @@ class RegionTimer:
             {f"{RUNTIME_NAME}.py": RUNTIME},
             self.program.recorded,
             self.program.pictures,
+            sizes,
         )
 
 

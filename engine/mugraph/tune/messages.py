@@ -70,6 +70,7 @@ class Applied:
     fits, name:  the test and the replacement in the kernel module
     beside:      files that the kernel module reads: name -> text
     recorded, pictures: shapes and calls that `mugraph record` has seen, as tracing takes them
+    sizes:       of the ranges that comments say, where it is not called with the largest
     """
 
     path: str
@@ -82,6 +83,7 @@ class Applied:
     beside: Mapping[str, str]
     recorded: Mapping[str, Mapping[str, str]] | None = None
     pictures: Mapping[str, Picture] | None = None
+    sizes: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,5 +202,8 @@ def _entries(applied: Applied) -> Iterator[Entry]:
     """Those of the region's own function first. They are found in the edited text: its comments and signatures are the
     user's."""
     source = Source(applied.path, applied.text)
-    found = find_definitions(source, applied.recorded, pictures=applied.pictures).entries
+    sizes = applied.sizes or {}
+    found = find_definitions(
+        source, applied.recorded, lambda size: sizes.get(size.name, size.largest), applied.pictures
+    ).entries
     yield from sorted(found, key=lambda entry: entry.function != applied.function)

@@ -79,6 +79,15 @@ def test_the_guard_is_called_with_the_objects_of_the_program(tmp_path: Path) -> 
     assert sys.modules["layer_mugraph"].asked[-1] == "Layer"
 
 
+@pytest.mark.parametrize(("sizes", "rows"), [(None, 64), ({"b": 1}, 1), ({"b": 7}, 7)])
+def test_a_range_is_called_at_the_size_that_is_timed(sizes: dict[str, int] | None, rows: int, tmp_path: Path) -> None:
+    text = MODEL.replace("# mugraph: x=f16[2, 8]", "# mugraph: b=1..64, x=f16[b, 8]")
+    program = replace(applied(tmp_path, text, "1 <= y.shape[0] <= 64"), sizes=sizes)
+    result = entered(program, tmp_path, "cpu").call()
+    assert isinstance(result, torch.Tensor)
+    assert result.shape == (rows, 8)
+
+
 RECORDED = """\
 import torch
 from torch import nn
