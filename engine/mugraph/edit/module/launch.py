@@ -10,8 +10,7 @@ _current_device = getattr(torch._C, "_cuda_getDevice", lambda: -1)
 _current_stream = getattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 0)
 _names = globals()
 _empty_on_gpu = getattr(getattr(getattr(torch._C, "_dynamo", None), "guards", None), "_empty_strided_cuda", None)
-_TRIES, _WAYS = 3, 64
-"""How often a launch is prepared, and a way through one by sizes is looked for, at most."""
+_TRIES = 3
 _row_major: dict[tuple[int, ...], tuple[int, ...]] = {}
 
 
@@ -274,28 +273,7 @@ def _operator(
                 pass
         return result
 
-    ways: dict[tuple[int, str], int] = {}  # of each device, how often they were tried; those that are prepared are not
-    looked: list[int] = []
-
-    def first_of_its_size(*tensors: torch.Tensor) -> Any:
-        result, at = ordinary(*tensors), _place_of(tensors[0])
-        if len(looked) < _WAYS and 0 <= at == _current_device() and not _capturing():
-            looked.append(at)  # to look takes longer than to launch
-            try:
-                way = _way_through(launch, tensors)
-                tried_so_far = ways.get((at, way.taken), 0) + 1
-                if tried_so_far <= _TRIES:
-                    ways[at, way.taken] = _TRIES  # what is tried now may ask for this again
-                    others, last = prepared.get(at, first_of_its_size), tried_so_far == _TRIES
-                    ready = _prepared_way(launch, at, others, laid, last, way)
-                    if ready is not None and _same_bits(result, ready(*tensors)):
-                        prepared[at] = ready
-                    else:
-                        ways[at, way.taken] = tried_so_far
-            except Exception:  # as above
-                pass
-        return result
-
+    ways: dict[tuple[int, str], int] = {}
     parameters = made.__code__.co_varnames[: made.__code__.co_argcount]
     taken = ", ".join(f"Tensor {name}" for name in parameters)
     given = "Tensor" if results == 1 else f"({', '.join(['Tensor'] * results)})"
@@ -303,7 +281,8 @@ def _operator(
         name, as_operator, mutates_args=(), schema=f"({taken}) -> {given}", tags=(torch.Tag.needs_exact_strides,)
     )
     operator.register_fake(made)
-    run = _entry(len(parameters), operator, prepared, first_of_its_size if varies else first, now)
+    met_first = _first_of_its_size(launch, ordinary, laid, prepared, ways) if varies else first
+    run = _entry(len(parameters), operator, prepared, met_first, now)
     run.operator, run.prepared, run.tried, run.now, run.ways = operator, prepared, tried, now, ways
     run.launch, run.laid = launch, laid
     return run

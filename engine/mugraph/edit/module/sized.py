@@ -9,6 +9,10 @@ from __future__ import annotations
 
 SIZED = '''\
 # Launches of sizes that vary, prepared: one way through the choices by size at a time
+_WAYS = 64
+"""How often a way is looked for, at most: that takes longer than a launch."""
+
+
 class _Way(NamedTuple):
     """What a function does at some sizes. sizes: its lines that read these; tests: in which of them another way would
     be taken; text: the function without both; values: of the whole numbers, where this way was met"""
@@ -21,6 +25,39 @@ class _Way(NamedTuple):
     @property
     def taken(self) -> str:
         return " and ".join(self.tests)
+
+
+def _first_of_its_size(
+    launch: str,
+    ordinary: Callable[..., Any],
+    laid: tuple[Any, ...],
+    prepared: dict[int, Callable[..., Any]],
+    ways: dict[tuple[int, str], int],
+) -> Callable[..., Any]:
+    """What an operator calls at sizes that are not prepared, and prepares the way that they take. prepared: by device;
+    ways: by device, how often they were tried: those that are prepared are not again"""
+    looked: list[int] = []
+
+    def first(*tensors: torch.Tensor) -> Any:
+        result, at = ordinary(*tensors), _place_of(tensors[0])
+        if len(looked) >= _WAYS or not 0 <= at == _current_device() or _capturing():
+            return result
+        looked.append(at)
+        try:
+            way = _way_through(launch, tensors)
+            tries = ways.get((at, way.taken), 0) + 1
+            if tries <= _TRIES:
+                ways[at, way.taken] = _TRIES  # what is tried now may ask for this again
+                ready = _prepared_way(launch, at, prepared.get(at, first), laid, tries == _TRIES, way)
+                if ready is not None and _same_bits(result, ready(*tensors)):
+                    prepared[at] = ready
+                else:
+                    ways[at, way.taken] = tries
+        except Exception:  # as no memory for a second result; the ordinary way has just worked
+            pass
+        return result
+
+    return first
 
 
 def _way_through(name: str, tensors: tuple[torch.Tensor, ...]) -> _Way:
@@ -40,7 +77,7 @@ def _prepared_way(
     if _launch_at is None or _empty_on_gpu is None:
         return None
     try:
-        return _Sized(name, device, ordinary, laid, odd, way).function()
+        return _Sized(way, name, device, ordinary, laid, odd).function()
     except (AssertionError, AttributeError, KeyError, TypeError, ValueError, OSError, SyntaxError):
         return None
 
@@ -139,17 +176,9 @@ def _as_numbers(node: ast.AST) -> str:
 class _Sized(_Straight):
     """One way, as a function that asks whether a call takes it."""
 
-    def __init__(
-        self,
-        name: str,
-        device: int,
-        ordinary: Callable[..., Any],
-        laid: tuple[Any, ...],
-        may_be_odd: bool,
-        way: _Way,
-    ) -> None:
+    def __init__(self, way: _Way, *given: Any) -> None:
         self.way = way
-        super().__init__(name, device, ordinary, laid, may_be_odd, way.text, tuple(way.values))
+        super().__init__(*given, way.text, tuple(way.values))
 
     def _first(self) -> list[str]:
         most = [f"{one} < {2**31}" for one in self.numbers]
