@@ -26,7 +26,7 @@ VARIABLE = "MUGRAPH_SIDE_BY_SIDE"
 _SLOTS = 32
 """Parts that the device's memory is shared out in."""
 _LOOK_S = 0.1
-_IDLE_S, _MOST_S = 0.2, 5.0
+_IDLE_S, _MOST_S = 0.05, 5.0
 """Seconds for which a process keeps the device between two turns, and from when on it lets others have it first."""
 
 

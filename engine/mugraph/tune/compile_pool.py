@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from types import TracebackType
 from typing import Self
 
@@ -82,6 +82,14 @@ class CompilePool:
                     if done is not None:
                         done(number)
         return [future.result() for future in asked]
+
+    def in_order(self, subjects: Sequence[_Item], timeout_s: float = 60) -> Iterator[str | None]:
+        """What `compile` answers, each as soon as it is known: others are compiled meanwhile."""
+        for future in self.ask(subjects, timeout_s):
+            if not future.done():
+                with self.spent.on("compilation"):
+                    wait([future])
+            yield future.result()
 
     def ask(self, subjects: Sequence[_Item], timeout_s: float = 60) -> list[Future[str | None]]:
         """Have them compiled, after what was asked for before, without waiting."""

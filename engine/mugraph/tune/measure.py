@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
-from mugraph.sharing import turn
+from mugraph.sharing import beside, turn
 from mugraph.stopwatch import Stopwatch
 from mugraph.tune.messages import (
     REPLAYS,
@@ -43,6 +43,7 @@ REPLAY_S = 60.0
 ENTER_S = 120.0
 SLOW = 3.0
 """What takes so many times the best candidate's time is not timed more closely."""
+_LOT, _LOT_BYTES = 4, 2 << 30
 METHOD = "CUDA graph replay, cold L2 (inputs rotated over 4x the cache), median"
 CALLED = "wall time of a call in eager mode, one after the other, median"
 
@@ -133,10 +134,12 @@ class Measurer:
         if self._child.answers:  # one that still starts has nothing there
             self._ask(Drop(()), REPLAY_S)
 
-    def _ask(self, request: Request, timeout_s: float) -> Reply:
+    def _ask(self, request: Request, timeout_s: float, *, in_turn: bool = False) -> Reply:
+        """in_turn: of one that the caller has"""
         with contextlib.suppress(Unavailable), self.spent.on("waiting"):  # which the question is told
             self._child.start()
-        with _turn(request, self.spent), self.spent.on("measuring"):
+        own = contextlib.nullcontext() if in_turn else _turn(request, self.spent)
+        with own, self.spent.on("measuring"):
             reply = self._child.ask(request, timeout_s)
         if isinstance(reply, Failure) and reply.fatal:  # what was kept is gone with the process
             self._kept.clear()
@@ -155,19 +158,43 @@ class Measurer:
         another process) before it lets the time count. limit_us: what takes longer is launched once or twice."""
         return self.compare([subject], inputs, rounds, limit_us=limit_us)[subject.name]
 
+    def at_once(self, output_bytes: int) -> int:
+        """How many kernels are to be made ready before they are timed: where others share the device, several, so that
+        there are fewer turns to wait for. output_bytes: that each leaves on the device"""
+        return max(1, min(_LOT, _LOT_BYTES // max(1, output_bytes))) if beside() > 1 else 1
+
     def measure_kernels(
         self,
         kernels: Sequence[tuple[Subject, tuple[InputSpec, ...]]],
         rounds: int = 20,
         best_us: float | None = None,
+        together: int = 1,
     ) -> Iterator[Summary | Refused]:
-        """Of several, in their order, each when it is asked for. best_us: of what they are to be faster than"""
+        """Of several, in their order, each when it is asked for. best_us: of what they are to be faster than.
+        together: so many are made ready before they are timed"""
         best = best_us
-        for subject, inputs in kernels:
-            found = self.measure_kernel(subject, inputs, rounds, None if best is None else SLOW * best)
-            if isinstance(found, Summary):
-                best = min(found.median_us, best or found.median_us)
-            yield found
+        for first in range(0, len(kernels), together):
+            lot = kernels[first : first + together]
+            limit_us = None if best is None else SLOW * best
+            for found in self._measured_lot(lot, rounds, limit_us):
+                if isinstance(found, Summary):
+                    best = min(found.median_us, best or found.median_us)
+                yield found
+
+    def _measured_lot(
+        self, lot: Sequence[tuple[Subject, tuple[InputSpec, ...]]], rounds: int, limit_us: float | None
+    ) -> Iterator[Summary | Refused]:
+        """One of them may cost the others their process: then each is measured alone."""
+        if len(lot) > 1 and len({inputs for _, inputs in lot}) == 1:
+            # Kernels of one program may have one name.
+            numbered = [replace(one, name=f"{number} {one.name}") for number, (one, _) in enumerate(lot)]
+            found = self.compare(numbered, lot[0][1], rounds, limit_us=limit_us)
+            results = [found[subject.name] for subject in numbered]
+            if any(isinstance(one, Summary) for one in results):
+                yield from results
+                return
+        for subject, inputs in lot:
+            yield self.measure_kernel(subject, inputs, rounds, limit_us)
 
     def agree(self, subject: Subject, reference: Subject, inputs: Sequence[InputSpec]) -> Agreed | Refused:
         """Whether two subjects give the same on the same inputs, in the precision of their outputs.
@@ -262,16 +289,19 @@ class Measurer:
         """Those that cannot be measured or are not measured further, and the names of those that are ready."""
         results: Results = {}
         ready: list[Subject] = []
-        for subject in subjects:
-            if progress is not None:
-                progress(subject.name)
-            reply = self._prepare(subject, ready, inputs, results, limit_us)
-            if isinstance(reply, Failure):
-                results[subject.name] = _refused(reply)
-            elif isinstance(reply, Slow):
-                results[subject.name] = Summary(reply.us, 0.0, 1)
-            else:
-                ready.append(subject)
+        # Of several kernels in one turn: each of its own would wait for all who time meanwhile.
+        shared = len(subjects) > 1 and all(subject.compiler == "none" for subject in subjects)
+        with turn(alone=False, spent=self.spent) if shared else contextlib.nullcontext():
+            for subject in subjects:
+                if progress is not None:
+                    progress(subject.name)
+                reply = self._prepare(subject, ready, inputs, results, limit_us, in_turn=shared)
+                if isinstance(reply, Failure):
+                    results[subject.name] = _refused(reply)
+                elif isinstance(reply, Slow):
+                    results[subject.name] = Summary(reply.us, 0.0, 1)
+                else:
+                    ready.append(subject)
         return results, tuple(subject.name for subject in ready)
 
     def _replayed(
@@ -332,17 +362,19 @@ class Measurer:
         ready: list[Subject],
         inputs: Sequence[InputSpec],
         results: Results,
-        limit_us: float | None = None,
+        limit_us: float | None,
+        *,
+        in_turn: bool,
     ) -> Reply:
         """Prepare one more, unless it was kept; when that costs the process, prepare the others again in the new
-        one."""
+        one. in_turn: the device is this process's to launch on"""
         kept = self._kept.get(subject.name)
         if kept is not None and kept[:2] == (subject, tuple(inputs)):
             return kept[2]
-        reply = self._ask(Prepare(subject, tuple(inputs), limit_us), PREPARE_S[subject.compiler])
+        reply = self._ask(Prepare(subject, tuple(inputs), limit_us), PREPARE_S[subject.compiler], in_turn=in_turn)
         if isinstance(reply, Failure) and reply.fatal:
             for earlier in list(ready):
-                again = self._ask(Prepare(earlier, tuple(inputs)), PREPARE_S[earlier.compiler])
+                again = self._ask(Prepare(earlier, tuple(inputs)), PREPARE_S[earlier.compiler], in_turn=in_turn)
                 if isinstance(again, Failure):
                     ready.remove(earlier)
                     results[earlier.name] = _refused(again)

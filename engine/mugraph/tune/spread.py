@@ -7,6 +7,7 @@ in the order of the candidates. If a node dies, what it had begun is begun again
 from __future__ import annotations
 
 import logging
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
@@ -67,13 +68,18 @@ class SpreadMeasurer(Measurer):
         super().begin()
         self._gpus.begin()
 
+    def at_once(self, output_bytes: int) -> int:
+        """All of them: each is measured on whichever GPU is free."""
+        return sys.maxsize
+
     def measure_kernels(
         self,
         kernels: Sequence[tuple[Subject, tuple[InputSpec, ...]]],
         rounds: int = 20,
         best_us: float | None = None,
+        together: int = 1,
     ) -> Iterator[Summary | Refused]:
-        """best_us: of no use here: none waits for another, and none is cut short."""
+        """best_us, together: of no use here: none waits for another, and none is cut short."""
         tasks = [MeasureTask(subject, inputs, rounds, self._command) for subject, inputs in kernels]
         begun: deque[tuple[MeasureTask, Future[Measured]]] = deque()
         try:

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from itertools import repeat
+from math import inf, prod
 
 from mugraph.ir.block import Candidate
+from mugraph.ir.dtypes import itemsize
 from mugraph.ir.kernel import KernelSource
 from mugraph.ir.program import TensorProgram
 from mugraph.search.topologies.limits import never
@@ -267,31 +269,51 @@ class _Batch:
             if _text(variant) not in self.known:
                 self.known[_text(variant)] = None
                 new.append(variant)
-        chosen = self._compiled(new)
-        kernels = [(v.subject, _specs(self.program, v)) for v in chosen]
-        results = self.measurer.measure_kernels(kernels, rounds=12, best_us=self.worth_us)
-        for variant in chosen:
+        for lot in self._compiled(new):
             if self.cancelled() or self.is_over:
                 break
-            if self.progress is not None:
-                tried = len(self.times) + len(self.refused)
-                self.progress(tried, len(self.known))
-            result = next(results)
-            if isinstance(result, Refused):
-                self.refused.append((variant, result.reason))
-            else:
-                self.times.append((variant, result))
-                self.known[_text(variant)] = result.median_us
+            kernels = [(variant.subject, _specs(self.program, variant)) for variant in lot]
+            best_us = min((us for us in (self.best_us, self.worth_us) if us is not None), default=None)
+            results = self.measurer.measure_kernels(kernels, rounds=12, best_us=best_us, together=len(lot))
+            for variant in lot:
+                if self.cancelled() or self.is_over:
+                    break
+                if self.progress is not None:
+                    tried = len(self.times) + len(self.refused)
+                    self.progress(tried, len(self.known))
+                result = next(results)
+                if isinstance(result, Refused):
+                    self.refused.append((variant, result.reason))
+                else:
+                    self.times.append((variant, result))
+                    self.known[_text(variant)] = result.median_us
         return [(variant, self.known[_text(variant)]) for variant in variants]
 
-    def _compiled(self, variants: Sequence[Variant]) -> list[Variant]:
-        """Those that compile."""
-        if self.pool is None or not variants or self.cancelled():
-            return list(variants)
-        reasons = self.pool.compile([(v.subject, _specs(self.program, v)) for v in variants])
-        pairs = list(zip(variants, reasons, strict=True))
-        self.refused += [(v, f"does not compile: {reason}") for v, reason in pairs if reason is not None]
-        return [v for v, reason in pairs if reason is None]
+    def _compiled(self, variants: Sequence[Variant]) -> Iterator[list[Variant]]:
+        """Those that compile, some at a time: the others are compiled while these are measured."""
+        if self.cancelled():
+            return
+        most = self.measurer.at_once(_bytes(self.program))
+        reasons: Iterator[str | None] = repeat(None)
+        if self.pool is not None:
+            reasons = self.pool.in_order([(v.subject, _specs(self.program, v)) for v in variants])
+        lot: list[Variant] = []
+        for variant, reason in zip(variants, reasons, strict=False):
+            if reason is not None:
+                self.refused.append((variant, f"does not compile: {reason}"))
+            else:
+                lot.append(variant)
+            if len(lot) == most:
+                yield lot
+                lot = []
+        if lot:
+            yield lot
+
+
+def _bytes(program: TensorProgram) -> int:
+    """Of the outputs."""
+    tensors = program.outputs.values()
+    return sum(prod(tensor.shape(program.sizes)) * itemsize(tensor.dtype) for tensor in tensors)
 
 
 def _specs(program: TensorProgram, variant: Variant) -> tuple[InputSpec, ...]:

@@ -1,7 +1,8 @@
 """The process that runs emitted kernels: it may crash, hang or be killed; float_test.py is its other side.
 
 One JSON object a line on standard input, one a line on the descriptor that was standard output (prints of kernels go to
-standard error). Start: python -m mugraph.verification.float_child interpreter|cuda
+standard error). A kernel is tested one scenario a request: others may have the device in between.
+Start: python -m mugraph.verification.float_child interpreter|cuda
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import pickle
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any, cast
 
 import torch
@@ -29,7 +31,7 @@ from mugraph.orphan import end_with_parent
 from mugraph.too_little_memory import in_words, is_of_memory
 from mugraph.trace.run.tf32 import take
 from mugraph.verification.beside_exact import PIECE
-from mugraph.verification.float_inputs import make_inputs, scenarios
+from mugraph.verification.float_inputs import Scenario, make_inputs, scenarios
 from mugraph.verification.float_results import LoweringResult
 from mugraph.verification.float_specials import SPECIALS
 from mugraph.verification.interpreter import patch_interpreter
@@ -46,12 +48,29 @@ _KEPT_HERE_BYTES = 1 << 29
 """Of the computer's memory, likewise."""
 
 
-def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[ScenarioResult]:
-    """All scenarios of one request; stops after the first that fails. Raises MemoryError."""
+@dataclass(frozen=True)
+class KernelTest:
+    """A kernel that is being tested, scenario by scenario. launch: of its module"""
+
+    program: TensorProgram
+    launch: Callable[..., Any]
+    request: Mapping[str, Any]
+    scenarios: Sequence[Scenario]
+
+
+def begun(request: Mapping[str, Any], folder: Path) -> KernelTest:
     program = cast(TensorProgram, pickle.loads(base64.b64decode(request["program"])))
+    take(program.tf32)  # which a library's kernel goes by
+    launch = _load(request["module"], request["launcher"], folder, request["number"])
+    return KernelTest(program, launch, request, scenarios(program))
+
+
+def run(test: KernelTest, position: int, device: torch.device) -> list[ScenarioResult]:
+    """One scenario; nothing where the program has no such inputs. Raises MemoryError."""
+    program = test.program
     try:
         with threads_for(program):
-            return _every_scenario(program, request, device, folder)
+            return _scenario(test, position, device)
     except Exception as error:
         if not is_of_memory(error):
             raise
@@ -60,26 +79,19 @@ def run(request: Mapping[str, Any], device: torch.device, folder: Path) -> list[
         raise MemoryError(f"{in_words(error)} (the program is compared with float64 {how})") from error
 
 
-def _every_scenario(
-    program: TensorProgram, request: Mapping[str, Any], device: torch.device, folder: Path
-) -> list[ScenarioResult]:
-    take(program.tf32)  # which a library's kernel goes by
-    launch = _load(request["module"], request["launcher"], folder, request["number"])
-    results: list[ScenarioResult] = []
-    for position, scenario in enumerate(scenarios(program)):
-        generator = torch.Generator(device).manual_seed(request["seed"] + position)
-        drawn = make_inputs(program, scenario, generator)
-        if drawn is None:
-            continue
-        # The interpreter is slow, and as deterministic in one scenario as in the next.
-        twice = (device.type == "cuda" and scenario not in SPECIALS) or position == 0
-        run_once = ScenarioRun(
-            program, launch, request["inputs"], request["outputs"], scenario, drawn, request["shapes"]
-        )
-        results.append(run_once.judged(twice, generator))
-        if not results[-1].passed:
-            break
-    return results
+def _scenario(test: KernelTest, position: int, device: torch.device) -> list[ScenarioResult]:
+    program, request, scenario = test.program, test.request, test.scenarios[position]
+    take(program.tf32)
+    generator = torch.Generator(device).manual_seed(request["seed"] + position)
+    drawn = make_inputs(program, scenario, generator)
+    if drawn is None:
+        return []
+    # The interpreter is slow, and as deterministic in one scenario as in the next.
+    twice = (device.type == "cuda" and scenario not in SPECIALS) or position == 0
+    run_once = ScenarioRun(
+        program, test.launch, request["inputs"], request["outputs"], scenario, drawn, request["shapes"]
+    )
+    return [run_once.judged(twice, generator)]
 
 
 def _load(module: str, launcher: str, folder: Path, number: int) -> Callable[..., Any]:
@@ -121,15 +133,22 @@ def main() -> None:
     if kind == "interpreter":
         patch_interpreter()
     name = torch.cuda.get_device_name() if kind == "cuda" else "interpreter"
+    test: KernelTest | None = None
     with tempfile.TemporaryDirectory(prefix="mugraph-float-") as folder:
         for line in sys.stdin:
             request = cast("dict[str, Any]", json.loads(line))
-            broken = False
-            is_kernel = "module" in request
+            began, broken, left = monotonic(), False, 0
+            is_kernel = "scenario" in request
             try:
                 found: Sequence[ScenarioResult | LoweringResult] = ()
-                if is_kernel:
-                    found = run(request, device, Path(folder))
+                if "scenario" in request:
+                    position = cast(int, request["scenario"])
+                    test = begun(request, Path(folder)) if "module" in request else test
+                    assert test is not None
+                    tested = run(test, position, device)
+                    found = tested
+                    if all(one.passed for one in tested):
+                        left = len(test.scenarios) - 1 - position
                 elif "unit" in request:
                     found = [_lowering(request)]
                 else:
@@ -141,13 +160,21 @@ def main() -> None:
                 # An illegal access leaves the CUDA context unusable; the parent starts a fresh process.
                 broken = kind == "cuda" and is_kernel
                 answer = {"results": [], "device": name, "error": _sentence(error)}
-            if kind == "cuda" and not broken and torch.cuda.memory_reserved() > _KEPT_BYTES:
+            if kind == "cuda" and not broken and not left and torch.cuda.memory_reserved() > _KEPT_BYTES:
                 torch.cuda.empty_cache()
-            answers.write(json.dumps({"number": request["number"], "broken": broken, **answer}) + "\n")
+            answer |= {
+                "number": request["number"],
+                "broken": broken,
+                "left": left,
+                "seconds": monotonic() - began,
+            }
+            answers.write(json.dumps(answer) + "\n")
             answers.flush()
             if broken:
                 return
-            give_back(_KEPT_HERE_BYTES)
+            if not left:
+                test = None
+                give_back(_KEPT_HERE_BYTES)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,7 @@ _START_S = 120.0
 _RELEASE_S = 60.0
 LATE = "there was no time left for it"
 """Why there is no answer to what was asked within `until`, once that is over."""
+_DIED = "the process running {} died"
 _SAID = "stderr"
 """A file in the child's temporary folder."""
 
@@ -150,8 +151,9 @@ class FloatTester:
         returns those named in `outputs`. Never raises for what the module does. shapes: tensor -> shape and strides,
         where the launcher gets and returns others than the program's"""
         self._number += 1
-        request = {
+        request: dict[str, Any] = {
             "number": self._number,
+            "scenario": 0,
             "module": module,
             "launcher": launcher,
             "program": base64.b64encode(pickle.dumps(program)).decode(),
@@ -160,11 +162,21 @@ class FloatTester:
             "seed": seed,
             "shapes": dict(shapes or {}),
         }
-        with turn(alone=False, spent=self.spent) if self.device == "cuda" else nullcontext():
-            answer = self._ask(json.dumps(request).encode() + b"\n")
-        if isinstance(answer, str):
-            return FloatResult(False, answer)
-        return result_of(answer)
+        left_s, position, results = self.timeout_s, 0, list[dict[str, Any]]()
+        while True:
+            # In turns of a scenario: others on the device do not wait for all of them.
+            with turn(alone=False, spent=self.spent) if self.device == "cuda" else nullcontext():
+                answer = self._ask(json.dumps(request).encode() + b"\n", left_s, of_s=self.timeout_s)
+            if isinstance(answer, str):
+                return FloatResult(False, answer)
+            left_s -= answer["seconds"]
+            results += answer["results"]
+            if not answer["left"]:
+                return result_of({**answer, "results": results})
+            if self.pid is None:
+                return FloatResult(False, _DIED.format("the kernel"))
+            position += 1
+            request = {"number": self._number, "scenario": position}
 
     def test_lowering(self, unit: SearchUnit, seed: int = 0, timeout_s: float = 20.0) -> LoweringResult:
         """The recorded calls of a search unit, run by PyTorch, beside its tensor program. Never raises for what they
@@ -178,9 +190,10 @@ class FloatTester:
             return LoweringResult(None, f"the check failed: {answer['error']}")
         return LoweringResult(**answer["results"][0])
 
-    def _ask(self, request: bytes, timeout_s: float | None = None, what: str = "the kernel") -> dict[str, Any] | str:
-        """The child's answer, or one sentence saying why there is none. timeout_s: None: the tester's own"""
-        timeout_s = self.timeout_s if timeout_s is None else timeout_s
+    def _ask(
+        self, request: bytes, timeout_s: float, what: str = "the kernel", of_s: float | None = None
+    ) -> dict[str, Any] | str:
+        """The child's answer, or one sentence saying why there is none. of_s: what timeout_s is the rest of"""
         if self._given_up or (self._owes and not self._settled()):
             return WORDS
         if monotonic() >= self._until:
@@ -207,11 +220,11 @@ class FloatTester:
             return WORDS
         if line is None:
             self.close()
-            return LATE if monotonic() >= self._until else f"{what} did not finish in {timeout_s:g} s"
+            return LATE if monotonic() >= self._until else f"{what} did not finish in {of_s or timeout_s:g} s"
         if not line.endswith(b"\n"):
             last = self._last_words() or _how_it_ended(child)
             self.close()
-            return f"the process running {what} died{f': {last}' if last else ''}"
+            return f"{_DIED.format(what)}{f': {last}' if last else ''}"
         self._fresh = False
         answer = cast("dict[str, Any]", json.loads(line))
         if answer["broken"]:

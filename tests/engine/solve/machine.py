@@ -60,8 +60,14 @@ class Machine:
         self.compiled += [subject for subject, _ in subjects]
         return [None] * len(subjects)
 
+    def in_order(self, subjects: Sequence[tuple[Subject, Any]]) -> Iterator[None]:
+        yield from self.compile(subjects)
+
     def ask(self, subjects: Sequence[tuple[Subject, Any]]) -> None:
         self.compile(subjects)
+
+    def at_once(self, output_bytes: int) -> int:
+        return 1
 
     def _measured(self, us: float) -> Summary:
         assert not self.busy, "something was measured while PyTorch's compilers were at work"

@@ -4,8 +4,9 @@
 "late" prepares, and breaks what comes next, once (the same). "nurse" has started a process of its own, whose id it
 writes to the file that its source names. "slow" takes a third of a second, "die" ends the process at once, "poison"
 is a fatal failure, "bad" fails and the process lives on, "large" has no memory beside others and "endless" none at all.
-Anything else prepares; its time is the number after the last underscore ("fast_3" takes 3 µs). What a program calls
-takes ten times that, and 5 µs more once it is entered; entering "die" ends the process, entering "refuse" fails.
+"waits" is compiled once there is the file that its source names. Anything else prepares; its time is the number after
+the last underscore ("fast_3" takes 3 µs). What a program calls takes ten times that, and 5 µs more once it is entered;
+entering "die" ends the process, entering "refuse" fails.
 Started with "after" and a path, it greets once there is such a file.
 """
 
@@ -59,26 +60,27 @@ def answer(request: Request, ready: set[str]) -> Reply:
         return BROKEN
     match request:
         case Prepare(subject, _):
-            if subject.name.startswith("hang"):
+            kind = subject.name.rpartition(" ")[2]  # those of a lot are numbered before it
+            if kind.startswith("hang"):
                 time.sleep(60)
-            if subject.name.startswith("once") and _is_new(Path(subject.source) / subject.name):
+            if kind.startswith("once") and _is_new(Path(subject.source) / subject.name):
                 while os.getppid() == PARENT:
                     time.sleep(0.05)
-            if subject.name.startswith("nurse"):
+            if kind.startswith("nurse"):
                 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
                 Path(subject.source).write_text(str(child.pid))
-            if subject.name.startswith("die"):
+            if kind.startswith("die"):
                 print("Fatal Python error: Segmentation fault", file=sys.stderr, flush=True)
                 os._exit(11)
-            if subject.name.startswith("poison"):
+            if kind.startswith("poison"):
                 return Failure("CUDA error: an illegal memory access was encountered", fatal=True)
-            if subject.name.startswith("slow"):
+            if kind.startswith("slow"):
                 time.sleep(0.3)
-            if subject.name.startswith("bad"):
+            if kind.startswith("bad"):
                 return Failure("OutOfResources: shared memory")
-            if subject.name.startswith("endless") or (subject.name.startswith("large") and ready):
+            if kind.startswith("endless") or (kind.startswith("large") and ready):
                 return Failure("there was too little memory", memory=True)
-            if subject.name.startswith("late"):
+            if kind.startswith("late"):
                 _marks.append(Path(subject.source) / "late")
             ready.add(subject.name)
             return Ok()
@@ -93,6 +95,8 @@ def answer(request: Request, ready: set[str]) -> Reply:
         case Warm(subject, _):
             if subject.name.startswith("once") and _is_new(Path(subject.source) / subject.name):
                 os._exit(11)
+            while subject.name.startswith("waits") and not Path(subject.source).exists() and os.getppid() == PARENT:
+                time.sleep(0.01)
             return Failure("no such instruction") if subject.name.startswith("bad") else Ok(0.1)
         case Enter(name, applied, reference):
             if applied.text == "die":

@@ -15,7 +15,7 @@ from mugraph.tune.tuner import Variant
 from mugraph.verification.float_results import FloatResult
 
 SIDE = 12
-PROGRAM = cast(TensorProgram, SimpleNamespace(sizes={}, tensors=()))
+PROGRAM = cast(TensorProgram, SimpleNamespace(sizes={}, tensors=(), outputs={}))
 
 
 def kernel(name: str) -> Any:
@@ -53,6 +53,9 @@ class Problem:
         near = [(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)]
         return sorted((self.variant(at) for at in near if at in self._us), key=lambda one: one.candidate.estimate_us)
 
+    def at_once(self, output_bytes: int) -> int:
+        return 1
+
     def measure_kernels(
         self, kernels: Sequence[tuple[Any, Any]], rounds: int, **_: object
     ) -> Iterator[Summary | Refused]:
@@ -61,9 +64,9 @@ class Problem:
             at = self._at(subject.name)
             yield Refused("it hangs") if at in self._refused else Summary(self._us[at], 0.01, rounds)
 
-    def compile(self, subjects: Sequence[tuple[Any, Any]]) -> list[str | None]:
+    def in_order(self, subjects: Sequence[tuple[Any, Any]]) -> Iterator[str | None]:
         self.compiled += [subject.name for subject, _ in subjects]
-        return ["no" if self._at(subject.name) in self._broken else None for subject, _ in subjects]
+        yield from ["no" if self._at(subject.name) in self._broken else None for subject, _ in subjects]
 
     def compare(self, subjects: Sequence[Any], inputs: object) -> dict[str, Summary]:
         return {s.name: Summary(self._us[self._at(s.source)] * 1.01, 0.01, 9) for s in subjects}

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 import torch
 from mugraph.ir.program import TensorProgram
-from mugraph.verification import float_child, float_inputs, scenario_run
+from mugraph.verification import float_inputs, scenario_run
 from mugraph.verification.across import Evaluation
 from mugraph.verification.pieces import Piece, pieces
 from mugraph.verification.roundings import Eager, Perturbed
 from mugraph.verification.torch_reference import Rounding, evaluate, outputs
 
 from tests.engine.units.regions import cut, meta, units
+from tests.engine.verification.in_child import every_scenario
 
 
 def hinge(p: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
@@ -157,6 +158,6 @@ def test_a_float_test_in_pieces_tells_right_from_wrong(
             "seed": 0,
             "shapes": {},
         }
-        results = float_child.run(request, torch.device("cpu"), tmp_path)
+        results = every_scenario(request, tmp_path)
         assert all(one.passed for one in results) is right, results[-1].reason
     assert {piece.axis for piece in seen} != {None}

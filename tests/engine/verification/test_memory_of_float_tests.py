@@ -18,6 +18,7 @@ from mugraph.verification.pieces import pieces
 from mugraph.verification.scenario_run import ScenarioRun
 from mugraph.verification.unchanged import Unchanged
 
+from tests.engine.verification.in_child import every_scenario
 from tests.support.live_memory import LiveMemory
 
 ROWS = """\
@@ -119,14 +120,14 @@ def request(program: TensorProgram, text: str) -> dict[str, Any]:
 )
 def test_too_little_memory_is_a_reason_that_says_how_it_is_compared(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(MemoryError, match=r"9\.00 GiB more were asked for") as error:
-        float_child.run(request(parse_program(text), FULL), torch.device("cpu"), tmp_path)
+        every_scenario(request(parse_program(text), FULL), tmp_path)
     assert said in str(error.value)
 
 
 @pytest.mark.usefixtures("small_pieces")
 def test_a_kernel_that_writes_to_a_large_input_is_seen(tmp_path: Path) -> None:
     writes = LAUNCHER.replace("    return", "    x[-1, 5] += 1e-6\n    return")
-    (found,) = float_child.run(request(parse_program(ROWS), writes), torch.device("cpu"), tmp_path)
+    (found,) = every_scenario(request(parse_program(ROWS), writes), tmp_path)
     assert "writes to its inputs" in (found.reason or "")
 
 

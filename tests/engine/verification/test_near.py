@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 import torch
-from mugraph.verification import float_child, float_inputs, scenario_run
+from mugraph.verification import float_inputs, scenario_run
 from mugraph.verification.near import Near
 from mugraph.verification.pieces import pieces
 from mugraph.verification.scenario_run import ScenarioResult, ScenarioRun
 
+from tests.engine.verification.in_child import every_scenario
 from tests.engine.verification.launchers import FAMILIES
 
 RIGHT = """
@@ -61,7 +62,7 @@ def run(text: str, folder: Path) -> list[ScenarioResult]:
         "seed": 0,
         "shapes": {},
     }
-    return float_child.run(request, torch.device("cpu"), folder)
+    return every_scenario(request, folder)
 
 
 def test_a_right_one_is_compared_in_a_few_pieces(judged: list[int], tmp_path: Path) -> None:
