@@ -41,6 +41,17 @@ REPOSITORIES = {
     "dino": ("vision_transformer.py",),
     "whisper": ("whisper/model.py",),
     "LoRA": ("loralib/layers.py",),
+    "minGPT": ("mingpt/model.py",),
+    "DiT": ("models.py",),
+    "segment-anything": (
+        "segment_anything/modeling/image_encoder.py",
+        "segment_anything/modeling/transformer.py",
+        "segment_anything/modeling/mask_decoder.py",
+    ),
+    "CLIP": ("clip/model.py",),
+    "DeepSeek-V3": ("inference/model.py",),
+    "Swin-Transformer": ("models/swin_transformer.py",),
+    "flux": ("src/flux/modules/layers.py", "src/flux/math.py"),
     "pytorch-image-models": (
         "timm/models/vision_transformer.py",
         "timm/models/mlp_mixer.py",
