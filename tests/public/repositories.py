@@ -29,7 +29,7 @@ from mugraph.edit.source.record import read_record
 DRIVERS = Path(__file__).parent / "drivers"
 STUBS = Path(__file__).parent / "stubs"
 """Packages that are imported and not needed, for where they are not installed."""
-ENGINE = [Path(one) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+ENGINE = [Path(one).resolve() for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
 """Where mugraph itself is, if it is not the one that is installed."""
 CHILD = Path(__file__).parent / "compare_child.py"
 REPOSITORIES = {

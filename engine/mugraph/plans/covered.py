@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 from mugraph.ir.calls import TensorInfo
 from mugraph.ir.ran import Code
-from mugraph.ir.ranges import FIXED
 from mugraph.ir.region import Region
 
 
@@ -73,14 +72,14 @@ def _may_be(outer: Region, value: int, info: TensorInfo) -> bool:
     largest = outer.values[value]
     if (largest.dtype, len(largest.shape)) != (info.dtype, len(info.shape)):
         return False
-    varying = {} if outer.dynamic is None else outer.dynamic.shapes
-    ranges = () if outer.dynamic is None else outer.dynamic.ranges
-    of_sizes = varying.get(value, (FIXED,) * len(info.shape))
-    return all(
-        least <= size <= most
-        for size, whole, of in zip(info.shape, largest.shape, of_sizes, strict=True)
-        for least, most in (of.ends(ranges) if of else (whole, whole),)
-    )
+    of_sizes = () if outer.dynamic is None else outer.dynamic.shapes.get(value, ())
+    if outer.dynamic is None or not of_sizes:
+        return info.shape == largest.shape
+    ends = [
+        of.ends(outer.dynamic.ranges) if of else (whole, whole)
+        for of, whole in zip(of_sizes, largest.shape, strict=True)
+    ]
+    return all(least <= size <= most for size, (least, most) in zip(info.shape, ends, strict=True))
 
 
 def _statements(text: str) -> str:

@@ -1,4 +1,4 @@
-"""DeepSeek-V3: a prompt, then tokens one by one with its compressed key-value cache; one dense layer, one of experts."""
+"""DeepSeek-V3: a prompt, then tokens one by one with its compressed cache; one dense layer, one of experts."""
 
 import sys
 

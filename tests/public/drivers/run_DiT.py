@@ -7,7 +7,6 @@ from common import EXACT, drawn, kernels_here, ready, report
 from models import DiT, TimestepEmbedder
 
 
-
 def embedded(times, size):
     """What its embedding of times, in float32, is a rounding of."""
     angles = times[:, None].double() * torch.exp(-math.log(10000) * torch.arange(size // 2).double() / (size // 2))

@@ -5,7 +5,8 @@ from common import kernels_here, ready, report, tokens
 from mingpt.model import GPT
 
 config = GPT.get_default_config()
-config.merge_from_dict(dict(model_type=None, n_layer=2, n_head=2, n_embd=64, vocab_size=256, block_size=32))
+config.model_type, config.n_layer, config.n_head, config.n_embd = None, 2, 2, 64
+config.vocab_size, config.block_size = 256, 32
 model = ready(GPT(config))
 kernels_here()
 results = {}

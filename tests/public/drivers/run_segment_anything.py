@@ -9,8 +9,8 @@ from torch import nn
 
 torch.manual_seed(0)  # of what stands for points
 encoder = ImageEncoderViT(
-    img_size=64, patch_size=8, embed_dim=64, depth=2, num_heads=2, out_chans=32, norm_layer=partial(nn.LayerNorm, eps=1e-6),
-    use_rel_pos=True, window_size=3, global_attn_indexes=(1,),
+    img_size=64, patch_size=8, embed_dim=64, depth=2, num_heads=2, out_chans=32, use_rel_pos=True,
+    norm_layer=partial(nn.LayerNorm, eps=1e-6), window_size=3, global_attn_indexes=(1,),
 )  # fmt: skip
 prompts = PromptEncoder(embed_dim=32, image_embedding_size=(8, 8), input_image_size=(64, 64), mask_in_chans=8)
 transformer = TwoWayTransformer(depth=2, embedding_dim=32, mlp_dim=64, num_heads=2)
