@@ -1,20 +1,11 @@
 """DiT: steps of sampling with classifier-free guidance, as sample.py asks the model for them."""
 
-import math
-
 import torch
-from common import EXACT, drawn, kernels_here, ready, report
+from common import EXACT, drawn, kernels_here, of_times, ready, report
 from models import DiT, TimestepEmbedder
 
-
-def embedded(times, size):
-    """What its embedding of times, in float32, is a rounding of."""
-    angles = times[:, None].double() * torch.exp(-math.log(10000) * torch.arange(size // 2).double() / (size // 2))
-    return torch.cat([angles.cos(), angles.sin()], dim=-1)
-
-
-if EXACT:
-    TimestepEmbedder.timestep_embedding = staticmethod(embedded)
+if EXACT:  # its own computes in float32
+    TimestepEmbedder.timestep_embedding = staticmethod(of_times)
 model = ready(DiT(input_size=8, patch_size=2, hidden_size=64, depth=2, num_heads=2, num_classes=10))
 kernels_here()
 with torch.no_grad():

@@ -3,13 +3,14 @@
 import sys
 
 import torch
-from common import EXACT, drawn, kernels_here, ready, report
+from common import EXACT, drawn, kernels_here, of_times, ready, report
 
 sys.path.insert(0, "src")
 from flux import model
 
 if EXACT:  # what it computes in float32
     torch.Tensor.float = torch.Tensor.double
+    model.timestep_embedding = lambda times, size: of_times(1000.0 * times, size)
     torch.Tensor.type_as = lambda self, other: self.to(other.dtype)
 parameters = model.FluxParams(
     in_channels=16, out_channels=16, vec_in_dim=32, context_in_dim=48, hidden_size=64, mlp_ratio=4.0, num_heads=2,
