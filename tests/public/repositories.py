@@ -29,7 +29,7 @@ from mugraph.edit.source.record import read_record
 DRIVERS = Path(__file__).parent / "drivers"
 STUBS = Path(__file__).parent / "stubs"
 """Packages that are imported and not needed, for where they are not installed."""
-ENGINE = [Path(one) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+ENGINE = [Path(one).resolve() for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
 """Where mugraph itself is, if it is not the one that is installed."""
 CHILD = Path(__file__).parent / "compare_child.py"
 REPOSITORIES = {
@@ -41,6 +41,17 @@ REPOSITORIES = {
     "dino": ("vision_transformer.py",),
     "whisper": ("whisper/model.py",),
     "LoRA": ("loralib/layers.py",),
+    "minGPT": ("mingpt/model.py",),
+    "DiT": ("models.py",),
+    "segment-anything": (
+        "segment_anything/modeling/image_encoder.py",
+        "segment_anything/modeling/transformer.py",
+        "segment_anything/modeling/mask_decoder.py",
+    ),
+    "CLIP": ("clip/model.py",),
+    "DeepSeek-V3": ("inference/model.py",),
+    "Swin-Transformer": ("models/swin_transformer.py",),
+    "flux": ("src/flux/modules/layers.py", "src/flux/math.py"),
     "pytorch-image-models": (
         "timm/models/vision_transformer.py",
         "timm/models/mlp_mixer.py",

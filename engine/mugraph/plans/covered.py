@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mugraph.ir.calls import TensorInfo
 from mugraph.ir.ran import Code
 from mugraph.ir.region import Region
 
@@ -50,8 +51,35 @@ def _holds(outer: Region, region: Region) -> bool:
     """A region for one size leaves the others to a region inside of it that is for a range of them."""
     if outer.function == region.function or (outer.dynamic is None and region.dynamic is not None):
         return False
+    if not _has_its_sizes(outer, region):
+        return False
     text = _statements(region.text)
     return any(code.qualname == region.function and text in _statements(code.text) for code in _codes(outer))
+
+
+def _has_its_sizes(outer: Region, region: Region) -> bool:
+    """A region that ran inside of the outer one read values of it. One for other calls of the same code has other
+    sizes: the outer one's kernels take none of these calls."""
+    return all(
+        any(_may_be(outer, value, region.values[one.value]) for value in outer.values)
+        for one in region.live_ins
+        if one.value in region.values
+    )
+
+
+def _may_be(outer: Region, value: int, info: TensorInfo) -> bool:
+    """Whether a value has this shape, at some sizes if it varies."""
+    largest = outer.values[value]
+    if (largest.dtype, len(largest.shape)) != (info.dtype, len(info.shape)):
+        return False
+    of_sizes = () if outer.dynamic is None else outer.dynamic.shapes.get(value, ())
+    if outer.dynamic is None or not of_sizes:
+        return info.shape == largest.shape
+    ends = [
+        of.ends(outer.dynamic.ranges) if of else (whole, whole)
+        for of, whole in zip(of_sizes, largest.shape, strict=True)
+    ]
+    return all(least <= size <= most for size, (least, most) in zip(info.shape, ends, strict=True))
 
 
 def _statements(text: str) -> str:

@@ -184,12 +184,17 @@ def test_how_the_import_is_spelled_in_a_package(tmp_path, maker):
         ("from parts.model import f\n", True),
         ("if True:\n    import parts.model as m\n", True),
         ("from parts import other, model\n", True),
+        ("from .parts.model import (\n    f,\n)\n", True),
+        ("from pack.parts.model import f\n", True),
+        ("from pack.parts import model\n", True),
         ("# from parts.model import f\nfrom parts.models import f\n", False),
+        ("from counterparts.model import f\nfrom parts.pack.model import f\n", False),
     ],
 )
-def test_a_folder_without_init_is_a_package_where_a_file_above_says_so(says, is_part, tmp_path, maker):
-    folder = tmp_path / "parts"
-    folder.mkdir()
+@pytest.mark.parametrize("above", [".", "deeper"])
+def test_a_folder_without_init_is_a_package_where_a_file_above_says_so(above, says, is_part, tmp_path, maker):
+    folder = tmp_path / above / "parts"
+    folder.mkdir(parents=True)
     (tmp_path / "run.py").write_text(says)
     text = "def f(x, w, u):\n    y = g(x)\n    return y\n"
     edited = both_ways(

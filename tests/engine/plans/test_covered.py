@@ -90,3 +90,23 @@ def test_sizes_that_the_outer_one_leaves_to_it(tmp_path: Path) -> None:
     of_sizes, outer_of_sizes = replace(inner, dynamic=ranged), replace(outer, dynamic=ranged)
     assert covered([inner, of_sizes, outer]) == {0: outer}
     assert covered([inner, of_sizes, outer_of_sizes]) == {0: outer_of_sizes, 1: outer_of_sizes}
+
+
+def test_calls_of_other_sizes_than_the_outer_one_has(tmp_path: Path) -> None:
+    """Code that runs inside of the outer one is called by itself too, with sizes that the outer one has never."""
+
+    def traced(inner: str, outer: str = "x=f16[8, 32]") -> list[Region]:
+        path = tmp_path / "nested.py"
+        of_inner, of_outer, end = PROGRAM.split("# mugraph: x=f16[8, 32]\nclass ", 2)
+        path.write_text(f"{of_inner}# mugraph: {inner}\nclass {of_outer}# mugraph: {outer}\nclass {end}")
+        return list(trace_file(path).regions[:2])
+
+    same, outer = traced("x=f16[8, 32]")
+    longer, _ = traced("x=f16[16, 32]")
+    deeper, _ = traced("x=f16[1, 8, 32]")
+    assert covered([longer, deeper, same, outer]) == {2: outer}
+    _, of_sizes = traced("x=f16[8, 32]", "t=2..12, x=f16[t, 32]")
+    assert of_sizes.dynamic is not None
+    assert covered([longer, same, of_sizes]) == {1: of_sizes}
+    alone, _ = traced("x=f16[1, 32]")
+    assert covered([alone, of_sizes]) == {}

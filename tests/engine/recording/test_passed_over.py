@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from mugraph.recording.inside.mugraph_recorder.clock import Clock, Time
 from mugraph.recording.inside.mugraph_recorder.instrument import Signature
-from mugraph.recording.inside.mugraph_recorder.looks import Seen
+from mugraph.recording.inside.mugraph_recorder.looks import Seen, wants_gradients
 from mugraph.recording.inside.mugraph_recorder.passed import LONGEST, MOST, Passed, reason
 from mugraph.recording.inside.mugraph_recorder.places import NoPlace, place
 from mugraph.recording.inside.mugraph_recorder.spool import Spool
@@ -135,6 +135,12 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureF
         spool.write(seen(None), 1.0)
         spool.write(seen(None), 1.0)
         assert capsys.readouterr().err == said
+
+
+def test_pytorch_that_is_being_imported(monkeypatch: pytest.MonkeyPatch):
+    """Code of the user's that it imports runs before it can be asked anything."""
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
+    assert not wants_gradients()
 
 
 def test_reasons_are_short_and_few():

@@ -134,6 +134,27 @@ def test_rows_of_an_expert_are_a_range(body: str, most: int, trace: Callable[...
     assert not any("torch.where" in call.target for call in region.calls)
 
 
+def test_rows_of_an_expert_in_the_inference_mode(trace: Callable[..., Trace]) -> None:
+    """A mask that is written to selects others after it, although its tensor keeps no count of writes."""
+    chosen = "            token, nth = torch.where(chosen == number)\n"
+    twice = """\
+            mask = chosen == number
+            token, nth = torch.where(mask)
+            mask[0] = False
+            later, _ = torch.where(mask)
+            out[later] += 1.0
+"""
+    body = WHERE.replace(chosen, twice)
+    forward = "    # mugraph: x=f32[24, 32]\n"
+    program = EXPERT.format(body=body).replace(forward, f"{forward}    @torch.inference_mode()\n")
+    found = trace(program)
+    assert found.errors == ()
+    region = expert_of(found)
+    assert region.status is None, region.reason
+    assert region.dynamic is not None
+    assert f"in line {2 + found_line(body)}" in region.dynamic.range.of_data
+
+
 def found_line(body: str) -> int:
     """Where what selects rows, or reads the counts, stands in the program."""
     before = EXPERT.partition("{body}")[0].count("\n") + 5  # the prelude of the test's program

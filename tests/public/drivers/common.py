@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,12 @@ def drawn(*shape: int, seed: int = 2) -> torch.Tensor:
 
 def tokens(*shape: int, most: int, seed: int = 3) -> torch.Tensor:
     return torch.randint(most, shape, generator=torch.Generator().manual_seed(seed))
+
+
+def of_times(times: torch.Tensor, size: int) -> torch.Tensor:
+    """What diffusion models embed times as, in double precision: a float32 rounds its angles by far more."""
+    angles = times[:, None].double() * torch.exp(-math.log(10000) * torch.arange(size // 2).double() / (size // 2))
+    return torch.cat([angles.cos(), angles.sin()], dim=-1)
 
 
 def kernels_here() -> None:

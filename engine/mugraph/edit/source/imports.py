@@ -10,6 +10,9 @@ from pathlib import Path
 
 from mugraph.edit.source.text import SourceFile
 
+_ABOVE = 4
+"""Folders, the file's own counted, in which files are looked at that import it."""
+
 
 def import_statement(tree: ast.Module, path: Path, module_name: str, alias: str) -> str:
     """The statement, each line ended, that finds a module in the file's own folder however the file itself is run.
@@ -33,12 +36,15 @@ def import_statement(tree: ast.Module, path: Path, module_name: str, alias: str)
 
 
 def _is_imported_from_above(path: Path) -> bool:
-    """Whether a file in the folder above imports this one as a part of its folder, which needs no `__init__.py`."""
+    """Whether a file in a folder above imports this one as a part of its folder, which needs no `__init__.py`:
+    `from modules.layers import Block`, `from package.modules.layers import Block`, `from .modules import layers`."""
     folder, name = re.escape(path.parent.name), re.escape(path.stem)
+    within = rf"\.*(?:\w+\.)*{folder}"
     says = re.compile(
-        rf"^\s*(?:(?:from|import)\s+{folder}\.{name}\b|from\s+{folder}\s+import\b.*\b{name}\b)", re.MULTILINE
+        rf"^\s*(?:(?:from|import)\s+{within}\.{name}\b|from\s+{within}\s+import\b.*\b{name}\b)", re.MULTILINE
     )
-    return any(says.search(one.read_text(errors="replace")) for one in path.parent.parent.glob("*.py") if one.is_file())
+    above = (one for parent in path.parents[1:_ABOVE] for one in parent.glob("*.py") if one.is_file())
+    return any(says.search(one.read_text(errors="replace")) for one in above)
 
 
 def _is_on_the_path(path: Path) -> bool:

@@ -19,6 +19,7 @@ import torch
 from mugraph.trace.run.frames import frame_of_caller
 
 SETS = "torch._C._set_grad_enabled"
+_ENABLED = torch.is_inference_mode_enabled
 PROBLEM = "says whether gradients are recorded"
 
 
@@ -56,32 +57,47 @@ class GradMode:
             self._off.pop()
 
     @contextmanager
-    def notices_inference(self, says: Callable[[str], None]) -> Generator[None]:
-        """Within it, contexts of the inference mode count, which do not tell PyTorch as others do. says: is called with
-        what is wrong with a region that has the beginning of one in it"""
-        modes, begun = self, list[torch.inference_mode]()
-        enter, leave = torch.inference_mode.__enter__, torch.inference_mode.__exit__
+    def without_inference(self, says: Callable[[str], None] = lambda _: None) -> Generator[None]:
+        """Within it, contexts of the inference mode only turn gradients off, which its tensors have nothing else of
+        that regions know: they keep no count of what is written to them, by which writes are found.
+
+        says: is called with what is wrong with a region that has the beginning of one in it"""
+        modes, begun = self, list[tuple[torch.inference_mode, bool]]()
+        enter, leave, enabled = torch.inference_mode.__enter__, torch.inference_mode.__exit__, _ENABLED()
 
         @functools.wraps(enter)
         def entered(self: torch.inference_mode) -> None:
-            if not _is_of_pytorch(frame_of_caller(1)):
-                begun.append(self)
-                if (problem := modes.enters(off=self.mode is True)) is not None:
-                    says(problem)
-            enter(self)
+            if _is_of_pytorch(frame_of_caller(1)):
+                return enter(self)
+            if (problem := modes.enters(off=self.mode is True)) is not None:
+                says(problem)
+            begun.append((self, torch.is_grad_enabled()))
+            return _set_enabled(not self.mode)
 
         @functools.wraps(leave)
         def left(self: torch.inference_mode, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-            if any(self is one for one in begun):
-                begun[:] = [one for one in begun if one is not self]
-                modes.leaves()
-            leave(self, exc_type, exc_value, traceback)
+            if not begun or self is not begun[-1][0]:
+                return leave(self, exc_type, exc_value, traceback)
+            modes.leaves()
+            return _set_enabled(begun.pop()[1])
+
+        @functools.wraps(_ENABLED)
+        def is_enabled() -> bool:
+            return begun[-1][0].mode is True if begun else enabled
 
         torch.inference_mode.__enter__, torch.inference_mode.__exit__ = entered, left
+        torch.is_inference_mode_enabled = is_enabled
         try:
             yield
         finally:
             torch.inference_mode.__enter__, torch.inference_mode.__exit__ = enter, leave
+            torch.is_inference_mode_enabled = _ENABLED
+
+
+def _set_enabled(enabled: bool) -> None:
+    """Past what is recorded: what it means for regions was said."""
+    with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
+        torch.set_grad_enabled(enabled)
 
 
 def _is_of_pytorch(frame: FrameType) -> bool:

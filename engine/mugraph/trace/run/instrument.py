@@ -204,7 +204,7 @@ class _Body(ast.NodeTransformer):
 
 
 def rewrite_function(node: ast.FunctionDef, class_name: str | None) -> ast.FunctionDef:
-    if not is_plain(node):
+    if not is_plain(node) or node.name == "__getattribute__":  # the hooks themselves read attributes of objects
         return node
     body = _Body(class_name)
     has_docstring = ast.get_docstring(node, clean=False) is not None

@@ -78,7 +78,7 @@ class Recorder:
         grad_mode.begin(without_gradients)
         try:
             with (
-                grad_mode.notices_inference(partial(self._mode, "torch.inference_mode")),
+                grad_mode.without_inference(partial(self._mode, "torch.inference_mode")),
                 module_calls(self._module),
                 self._calls,
                 told_of_memory(self._calls.called),

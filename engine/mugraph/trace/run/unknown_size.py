@@ -28,6 +28,7 @@ from mugraph.trace.run.data_sizes import DataSizes, SizesOfData
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Entry
 from mugraph.trace.run.gpu_answers import answering
+from mugraph.trace.run.grad_mode import GradMode
 from mugraph.trace.run.numbers_seen import NumbersSeen
 from mugraph.trace.run.parts import Parts
 from mugraph.trace.run.places import Places
@@ -116,8 +117,8 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
             numbers = cache(lambda: [_values(products, point) for point in _points(entry.sizes)])
             seen = NumbersSeen()
             with (
-                builder.within(), as_recorded(ready.around), enable_python_dispatcher(), symbolic_roots(),
-                Parts(numbers), seen,
+                builder.within(), as_recorded(ready.around), GradMode().without_inference(), enable_python_dispatcher(),
+                symbolic_roots(), Parts(numbers), seen,
             ):  # fmt: skip
                 ready.function(*ready.args, **ready.kwargs)
     except Exception as error:

@@ -438,8 +438,8 @@ def strides_of(tensor: Any) -> tuple[int, ...] | None:
 
 
 def wants_gradients() -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.is_grad_enabled()
+    asked = getattr(sys.modules.get("torch"), "is_grad_enabled", None)  # it calls others while it is imported
+    return asked is not None and asked()
 
 
 def _torch(name: str) -> type | None:
