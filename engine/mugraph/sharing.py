@@ -26,8 +26,6 @@ VARIABLE = "MUGRAPH_SIDE_BY_SIDE"
 _SLOTS = 32
 """Parts that the device's memory is shared out in."""
 _LOOK_S = 0.1
-_IDLE_S, _MOST_S = 0.05, 5.0
-"""Seconds for which a process keeps the device between two turns, and from when on it lets others have it first."""
 
 
 def environment(count: int, folder: Path) -> Mapping[str, str]:
@@ -55,8 +53,7 @@ def turn(*, alone: bool, spent: Stopwatch | None = None) -> Generator[None]:
     """Wait until this process may launch on the device. alone: nobody else launches there inside. spent: what the
     seconds of waiting count in, which are not those of what is done inside
 
-    Who times has many short turns, one soon after the other, and waits long for each where others launch: the process
-    keeps the device between them for a while.
+    Who times goes first: of many who time and launch by turns, those who launch gather meanwhile, and go together.
     """
     folder = _folder()
     if folder is None:
@@ -66,11 +63,7 @@ def turn(*, alone: bool, spent: Stopwatch | None = None) -> Generator[None]:
         with _waited.on(), spent.on("waiting") if spent is not None else contextlib.nullcontext():
             for promised in tuple(_promised):  # before the device, which nobody keeps who waits for memory
                 promised.hold(folder)
-            if alone:
-                held.enter_context(_kept.turn(folder))
-            else:
-                _kept.give_back()
-                held.enter_context(_device(folder, alone=False))
+            held.enter_context(_device(folder, alone=alone))
         yield
 
 
@@ -109,61 +102,15 @@ class _Waited:
 _waited = _Waited()
 
 
-def _device(folder: Path, *, alone: bool) -> IO[bytes]:
-    """Locked until it is closed."""
-    device = _opened(folder, "device")
-    # Who waits to be alone holds the gate, so that those who share cannot follow one another for ever.
-    with waiting(folder), _opened(folder, "gate") as gate:
-        _lock(gate, alone=alone)
-        _lock(device, alone=alone)
-    return device
-
-
-class _Kept:
-    """The device, while this process has it alone. Its threads take turns as well."""
-
-    def __init__(self) -> None:
-        self._mine = threading.Lock()
-        self._device: IO[bytes] | None = None
-        self._folder: Path | None = None
-        self._since = 0.0
-        self._uses = 0
-
-    @contextlib.contextmanager
-    def turn(self, folder: Path) -> Generator[None]:
-        with self._mine:
-            if self._folder != folder:  # what is locked elsewhere keeps nobody out here
-                self._release()
-            if self._device is None:
-                self._device, self._folder, self._since = _device(folder, alone=True), folder, time.monotonic()
-            self._uses += 1
-            try:
-                yield
-            finally:
-                if time.monotonic() - self._since > _MOST_S:
-                    self._release()
-                else:
-                    soon = threading.Timer(_IDLE_S, self._release_unused, (self._uses,))
-                    soon.daemon = True
-                    soon.start()
-
-    def give_back(self) -> None:
-        """Before this process waits for the device as one of several."""
-        with self._mine:
-            self._release()
-
-    def _release_unused(self, uses: int) -> None:
-        with self._mine:
-            if uses == self._uses:
-                self._release()
-
-    def _release(self) -> None:
-        device, self._device = self._device, None
-        if device is not None:
-            device.close()
-
-
-_kept = _Kept()
+def _device(folder: Path, *, alone: bool) -> contextlib.ExitStack:
+    """Locked until it is closed. Nobody who shares it comes in while somebody who times holds the gate, or waits."""
+    with contextlib.ExitStack() as held, waiting(folder):
+        gate = held.enter_context(_opened(folder, "gate"))
+        _lock(gate, alone=not alone)
+        _lock(held.enter_context(_opened(folder, "device")), alone=alone)
+        if not alone:
+            gate.close()
+        return held.pop_all()
 
 
 def is_waiting(folder: Path, process: int) -> bool:

@@ -90,19 +90,39 @@ class _Other:
 
 
 @pytest.mark.usefixtures("shared")
-def test_the_device_is_kept_for_a_turn_that_follows_soon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(sharing, "_IDLE_S", 3600.0)
+def test_who_times_goes_first(tmp_path: Path):
+    """Who launches waits until nobody times, or waits to; then all of them go together."""
     with turn(alone=True):
-        pass
-    other = _Other("shared")
-    while not is_waiting(tmp_path, other.pid):
-        time.sleep(0.01)
-    with turn(alone=True):  # it would be the other's turn, who waits
-        assert not other.entered.is_set()
-    with turn(alone=False):  # this process has given it back
-        assert other.entered.wait(30)
-        assert not is_waiting(tmp_path, other.pid)
-    other.end()
+        sharing_ones = [_Other("shared") for _ in range(2)]
+        while not all(is_waiting(tmp_path, one.pid) for one in sharing_ones):
+            time.sleep(0.01)
+        timing = _Other("alone")
+        while not is_waiting(tmp_path, timing.pid):
+            time.sleep(0.01)
+    assert timing.entered.wait(30)
+    assert not any(one.entered.is_set() for one in sharing_ones)
+    timing.end()
+    assert all(one.entered.wait(30) for one in sharing_ones)
+    for one in sharing_ones:
+        one.end()
+
+
+@pytest.mark.usefixtures("shared")
+def test_who_launches_does_not_come_in_before_one_who_waits_to_time(tmp_path: Path):
+    with turn(alone=False):
+        timing = _Other("alone")
+        while not is_waiting(tmp_path, timing.pid):
+            time.sleep(0.01)
+        late = _Other("shared")
+        while not is_waiting(tmp_path, late.pid):
+            time.sleep(0.01)
+        time.sleep(0.05)
+        assert not late.entered.is_set()
+    assert timing.entered.wait(30)
+    assert not late.entered.is_set()
+    timing.end()
+    assert late.entered.wait(30)
+    late.end()
 
 
 @pytest.mark.usefixtures("shared")
@@ -140,39 +160,6 @@ def test_seconds_of_waiting_count_once():
     for thread in threads:
         thread.join(30)
     assert sharing.waited_s() - before <= time.monotonic() - began
-
-
-@pytest.mark.usefixtures("shared")
-@pytest.mark.parametrize("limit", ["_IDLE_S", "_MOST_S"])
-def test_the_device_is_given_back(limit: str, monkeypatch: pytest.MonkeyPatch):
-    """When it is not used any more, and after a while in any case."""
-    monkeypatch.setattr(sharing, "_IDLE_S", 3600.0)
-    monkeypatch.setattr(sharing, limit, 0.0)
-    with turn(alone=True):
-        other = _Other("alone")
-        time.sleep(0.05)
-        assert not other.entered.is_set()
-    assert other.entered.wait(30)
-    other.end()
-
-
-@pytest.mark.usefixtures("shared")
-def test_a_device_kept_among_other_runs_keeps_nobody_out_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sharing, "_IDLE_S", 3600.0)
-    with turn(alone=True):
-        pass
-    here = tmp_path / "here"
-    here.mkdir()
-    for name, value in environment(4, here).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sharing, "_IDLE_S", 0.0)
-    with turn(alone=True):
-        other = _Other("alone")
-        while not is_waiting(here, other.pid) and not other.entered.is_set():
-            time.sleep(0.01)
-        assert not other.entered.wait(0.2)
-    assert other.entered.wait(30)
-    other.end()
 
 
 def test_one_run_takes_no_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

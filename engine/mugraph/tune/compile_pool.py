@@ -34,7 +34,7 @@ class CompilePool:
     knows."""
 
     def __init__(self, start: Callable[[], ChildProcess] = _behind, workers: int | None = None) -> None:
-        count = workers or min(_MOST, max(1, processors() - 1), max(2, processors() // beside()))
+        count = workers or min(_MOST, max(1, processors() - 1), max(2, 3 * processors() // (2 * beside())))
         self._start = start
         self._count = count
         self._every: list[ChildProcess] = []

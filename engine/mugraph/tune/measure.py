@@ -43,7 +43,7 @@ REPLAY_S = 60.0
 ENTER_S = 120.0
 SLOW = 3.0
 """What takes so many times the best candidate's time is not timed more closely."""
-_LOT, _LOT_BYTES = 4, 2 << 30
+_LOT, _LOT_BYTES = 4, 8 << 30
 METHOD = "CUDA graph replay, cold L2 (inputs rotated over 4x the cache), median"
 CALLED = "wall time of a call in eager mode, one after the other, median"
 
