@@ -71,7 +71,7 @@ def with_borders(
     found = (
         [_Found(one.end, one.option) for one in borders(options, now_us, EARNED_BY_ESTIMATE)]
         if tools.measurer is None
-        else _measured(right, shortlist(options, now_us), table, telling, tools)
+        else _measured(right, shortlist(options, now_us), table, telling, tools, rejected)
     )
     verdicts = {candidate.topology: verdict for candidate, verdict in judged}
     rows: list[_Row] = []
@@ -165,9 +165,14 @@ def _estimated(right: Right, unit: SearchUnit, tools: Tools) -> dict[int, float]
 
 
 def _measured(
-    right: Right, options: Sequence[Border], table: SizeTable, telling: Telling, tools: Tools
+    right: Right,
+    options: Sequence[Border],
+    table: SizeTable,
+    telling: Telling,
+    tools: Tools,
+    rejected: Counter[str],
 ) -> list[_Found]:
-    """As measured: those of the options that are faster than the kernels."""
+    """As measured: those of the options that are faster than the kernels, and right."""
     program, measurer = table.program, tools.measurer
     if measurer is None or not options:
         return []
@@ -177,12 +182,15 @@ def _measured(
         table, measurer, tools.tester, tools.pool, lambda candidate, size: named(candidate, up_to_name(name, size))
     )
     now_us = times.now(right.source, steps)
-    known = [one for border in options if (one := times.measured(border, steps)) is not None]
+    known = times.measured(options, steps)
     of = {id(one.option): one for one in known}
     found: list[_Found] = []
     for border in borders([one.option for one in known], now_us):
-        one = of[id(border.option)]
-        found.append(_Found(border.end, one.up_to(border.end), one.rows))
+        one = of[id(border.option)].right(border.end)
+        if one is None:
+            rejected["wrong on the device"] += 1
+        else:
+            found.append(_Found(border.end, one.up_to(border.end), one.rows))
     return found
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -120,3 +122,31 @@ def test_units_in_the_last_place(dtype: torch.dtype, number: float, spacing: flo
     assert units_apart(result, eager, dtype) == 3.0
     result[0] = math.nan  # what is not finite is not compared here: judge.py rejects it
     assert units_apart(result, eager, dtype) == 0.0
+
+
+def test_each_scenario_is_a_request_and_the_first_that_fails_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that others wait for is theirs in between."""
+    asked: list[int] = []
+
+    class Noting(FloatTester):
+        def _ask(self, request: bytes, *given: Any, **named: Any) -> Any:
+            asked.append(json.loads(request).get("scenario", -1))
+            return super()._ask(request, *given, **named)
+
+    with Noting() as tester:
+        result = norm(tester, NORM)
+        assert result.passed
+        assert asked == list(range(len(result.scenarios)))
+        asked.clear()
+        assert not norm(tester, NORM.replace("tl.sqrt(ss", "tl.sqrt(1.01 * ss")).passed
+        assert asked == [0]
+
+
+def test_all_scenarios_together_have_the_time_that_a_test_has() -> None:
+    slow = NORM.replace("    return z", "    import time; time.sleep(0.6)\n    return z")
+    assert slow != NORM
+    with FloatTester(timeout_s=3.0) as tester:
+        tester.begin()
+        result = norm(tester, slow)
+    assert not result.passed
+    assert result.reason == "the kernel did not finish in 3 s"
