@@ -135,7 +135,7 @@ def _runs(text: str, name: str) -> bool:
     try:
         with torch.no_grad():
             own[name](torch.randn(4, 8), torch.randn(4, 8), torch.randn(8, 8) * 0.3)
-    except (RuntimeError, ValueError, IndexError):
+    except (RuntimeError, ValueError, IndexError, NameError):
         return False
     return True
 
@@ -145,7 +145,8 @@ def _body(rng: random.Random) -> list[str]:
     for number in range(rng.randint(4, 8)):
         target, other = rng.choice(names[-3:]), rng.choice(names)
         if rng.random() < 0.45 and len(names) > 2:
-            lines += rng.choice(WRITES).format(h=target, o=other).splitlines()
+            written = rng.choice([target, "BUF", "INF"])
+            lines += rng.choice(WRITES).format(h=written, o=other).splitlines()
             continue
         form = "{n} = made_outside({h})" if rng.random() < 0.1 else rng.choice(READS)
         lines.append(form.format(h=target, o=other, n=f"h{number}"))
