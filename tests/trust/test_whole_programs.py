@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trust.whole_programs import hidden_writes
 from tests.trust.whole_programs.files import drawn
 from tests.trust.whole_programs.head import HEAD
 from tests.trust.whole_programs.way import outcome
@@ -82,6 +83,13 @@ def walked(x, y):
 def test_drawn_file(seed: int, tmp_path: Path, forks: None) -> None:
     made = outcome(drawn(seed), tmp_path)
     assert made.kind in ("", "idle"), made
+
+
+@pytest.mark.parametrize("seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.more) for seed in MORE)])
+def test_drawn_file_with_hidden_writes(seed: int, tmp_path: Path, forks: None) -> None:
+    made = outcome(hidden_writes.drawn(seed), tmp_path)
+    assert made.kind in ("", "idle"), made
+    assert made.regions
 
 
 def test_names_of_all_letters(tmp_path: Path, forks: None) -> None:

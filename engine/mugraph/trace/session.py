@@ -31,6 +31,7 @@ from mugraph.trace.run.data_sizes import DataSizes, SizesOfData
 from mugraph.trace.run.devices import OneDevice
 from mugraph.trace.run.entries import Entry
 from mugraph.trace.run.gpu_answers import ANSWERS, answering
+from mugraph.trace.run.grad_mode import GradMode
 from mugraph.trace.run.left_behind import LeftBehind
 from mugraph.trace.run.loader import Workspace
 from mugraph.trace.run.places import Places
@@ -123,9 +124,10 @@ class Session:
         sys.argv = [self.source.path]
         try:
             if package is not None and path.stem != "__init__":
-                importlib.import_module(package)
+                with GradMode().without_inference():
+                    importlib.import_module(package)
             wanted = {*self.request.pictures, *(self.request.recorded or {}), *filter(None, [self.request.qualname])}
-            with until_called_for(wanted):
+            with until_called_for(wanted), GradMode().without_inference():
                 self.namespace = self.workspace.run(self.source, name, package)
         except Reached:
             self.namespace = vars(sys.modules[name])
@@ -270,7 +272,8 @@ class Session:
         builder = Builder(self.places, mode, constants)
         sizes = self.sizes_of_data.setdefault(entry.function, SizesOfData(self.source.path, _names_of(entry)))
         with torch.no_grad(), OneDevice(), DataSizes(sizes, constants, lambda size, _: self.pick(size)), constants:
-            ready = builder.ready(entry)
+            with GradMode().without_inference():
+                ready = builder.ready(entry)
             inputs.watch.forget = constants.forget
             ready = inputs.given_to(ready) if entry.kind != "kernelbench" else ready
             with builder.within(), as_recorded(ready.around), self.recorder.recording(ready.without_gradients):

@@ -63,3 +63,25 @@ def test_what_is_asked_of_the_modes_is_as_without_a_tracer(regions: Regions) -> 
             return torch.softmax(x @ w, -1)
         """)
     assert only(found).status is None
+
+
+def test_memory_that_was_made_in_the_mode_before(regions: Regions) -> None:
+    """By the module while it is imported, and by an object's constructor: both are written to in the mode."""
+    found = regions("""
+        with torch.inference_mode():
+            SHARED = torch.zeros(4, 8)
+
+        # mugraph: x=f32[4, 8]
+        class Cached(nn.Module):
+            @torch.inference_mode()
+            def __init__(self):
+                super().__init__()
+                self.cache = torch.zeros(4, 8)
+
+            @torch.inference_mode()
+            def forward(self, x):
+                self.cache.mul_(0.5)
+                SHARED[:2] = 1.0
+                return torch.softmax(x * self.cache + SHARED, -1)
+        """)
+    assert "softmax" in only(found).text

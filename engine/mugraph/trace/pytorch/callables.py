@@ -16,6 +16,7 @@ from typing import cast
 
 import torch
 
+from mugraph.trace.pytorch.attributes import attribute_of
 from mugraph.trace.pytorch.containers import WRITES
 from mugraph.trace.pytorch.targets import last_part, target_of
 from mugraph.trace.pytorch.words import words
@@ -69,8 +70,8 @@ class Verdict:
 
 
 def name_of(function: object) -> str:
-    name = getattr(function, "__qualname__", None) or type(function).__qualname__
-    module = getattr(function, "__module__", None)
+    name = attribute_of(function, "__qualname__") or type(function).__qualname__
+    module = attribute_of(function, "__module__")
     return f"{module}.{name}" if module and module != "builtins" else str(name)
 
 
@@ -104,7 +105,7 @@ class Judge:
             return None
         if self.module_of(function) is not None and recorded:
             return None
-        owner = getattr(function, "__self__", None)
+        owner = attribute_of(function, "__self__")
         if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):
             return Verdict(f"{owner.__qualname__}.apply", "calls an autograd.Function of its own")
         if name in _MODES:
@@ -113,23 +114,23 @@ class Judge:
             return Verdict(name, None)
         if name in _TORCH or (_hashable(function) and function in _BUILTINS):
             return None
-        if getattr(function, "__module__", None) in ("math", "operator", "_operator", "einops", "typing"):
+        if attribute_of(function, "__module__") in ("math", "operator", "_operator", "einops", "typing"):
             return Verdict(name, None)
         if isinstance(owner, _CONTAINERS) and not isinstance(owner, type):
-            method = getattr(function, "__name__", "")
+            method = attribute_of(function, "__name__")
             if method in _READS:
                 return None
             if method in WRITES:
                 return Verdict(name, None, id(cast(object, owner)))
-        if isinstance(owner, _MODULE_READS) and getattr(function, "__name__", "") in _READS:
+        if isinstance(owner, _MODULE_READS) and attribute_of(function, "__name__") in _READS:
             return None
-        root = str(getattr(function, "__module__", None) or "").partition(".")[0]
+        root = str(attribute_of(function, "__module__") or "").partition(".")[0]
         if root in _NOTATIONS or name == _CONTRACT:
             return None
         if root == "torch" or isinstance(owner, torch.Tensor) or _is_torch_builtin(function):
-            names = str(getattr(function, "__name__", "")), last_part(target_of(function))
+            names = str(attribute_of(function, "__name__") or ""), last_part(target_of(function))
             own = {name.rstrip("_") for name in names}
-            module = str(getattr(function, "__module__", ""))
+            module = str(attribute_of(function, "__module__") or "")
             dispatched = module in ("torch.nn.functional", "torch._jit_internal", "torch.utils._contextlib")
             if recorded and (dispatched or any(last_part(target).rstrip("_") in own for target in recorded)):
                 return None
@@ -139,12 +140,12 @@ class Judge:
         """The module of which the function is a method that PyTorch defines for modules of its kind, as the `forward`
         that `super().forward(x)` calls. What it does is what it does where the module is called. None for others, and
         for what every module has, most of which changes it."""
-        module, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+        module, name = attribute_of(function, "__self__"), str(attribute_of(function, "__name__") or "")
         if not isinstance(module, torch.nn.Module) or (name != "forward" and hasattr(torch.nn.Module, name)):
             return None
         if name != "forward" and type(module).__module__.startswith("torch."):
             return None
-        return module if str(getattr(function, "__module__", "")).startswith("torch.nn.modules.") else None
+        return module if str(attribute_of(function, "__module__") or "").startswith("torch.nn.modules.") else None
 
     def may_be_watched(self, module: ModuleType) -> bool:
         """Whether it is the user's, or has functions that are watched once they are called."""
@@ -190,5 +191,5 @@ def _hashable(value: object) -> bool:
 
 
 def _is_torch_builtin(function: object) -> bool:
-    owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
+    owner = attribute_of(function, "__objclass__") or attribute_of(function, "__self__")
     return "torch" in (getattr(owner, "__module__", None) or getattr(owner, "__name__", None) or "")

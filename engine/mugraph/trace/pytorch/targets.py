@@ -9,6 +9,7 @@ from typing import cast
 import torch
 
 from mugraph.kinds import Kind
+from mugraph.trace.pytorch.attributes import attribute_of
 from mugraph.trace.pytorch.words import words
 
 # Where a name is looked for, best first: what is printed in generated code.
@@ -130,15 +131,15 @@ def _names() -> Mapping[int, str]:
 
 def target_of(function: Callable[..., object]) -> str:
     """The name of a callable: "torch.mm", "torch.nn.functional.silu", "Tensor.view", "Tensor.T.__get__"."""
-    name = getattr(function, "__name__", None) or type(function).__name__
+    name = attribute_of(function, "__name__") or type(function).__name__
     if name in ("__get__", "__set__", "__delete__"):
-        attribute = getattr(getattr(function, "__self__", None), "__name__", "?")
+        attribute = getattr(attribute_of(function, "__self__"), "__name__", "?")
         return f"Tensor.{attribute}.{name}"
     known = _names().get(id(function))
     if known is not None:
         return known
-    module = getattr(function, "__module__", None)
-    return f"{module}.{getattr(function, '__qualname__', name)}" if module else str(name)
+    module = attribute_of(function, "__module__")
+    return f"{module}.{attribute_of(function, '__qualname__') or name}" if module else str(name)
 
 
 def last_part(target: str) -> str:

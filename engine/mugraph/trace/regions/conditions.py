@@ -11,6 +11,7 @@ from typing import cast
 import torch
 
 from mugraph.ir.spelled import spelled
+from mugraph.trace.pytorch.attributes import attribute_of
 from mugraph.trace.regions.user_code import library_name
 from mugraph.trace.run.device_types import DeviceType
 from mugraph.trace.run.varying import varying_in
@@ -88,7 +89,7 @@ def about(expression: str, value: object, conditions: Conditions, here: str, con
 
 
 def _is_method(value: object) -> bool:
-    owner = getattr(value, "__self__", None)
+    owner = attribute_of(value, "__self__")
     return isinstance(value, BuiltinFunctionType) and owner is not None and not isinstance(owner, ModuleType | type)
 
 

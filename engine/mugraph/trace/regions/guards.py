@@ -16,6 +16,7 @@ from typing import cast
 
 import torch
 
+from mugraph.trace.pytorch.attributes import attribute_of
 from mugraph.trace.regions.conditions import Conditions, about, constant, without_literal
 from mugraph.trace.regions.paths import Paths
 from mugraph.trace.regions.user_code import is_own_of_torch
@@ -86,7 +87,7 @@ def _is_code(value: object, paths: Paths) -> bool:
     """Whether the object is code: methods, the user's functions, classes and modules. inlined.py checks these."""
     if isinstance(value, FunctionType | type | ModuleType) and paths.get(value) is not None:
         return True
-    bound = getattr(value, "__self__", None) is not None and callable(value)
+    bound = attribute_of(value, "__self__") is not None and callable(value)
     return bound and not isinstance(value, torch.nn.Module) and not _is_library_function(value)
 
 

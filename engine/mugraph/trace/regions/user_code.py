@@ -14,6 +14,7 @@ from typing import cast
 import torch
 
 from mugraph.ir.ran import Code, said_of
+from mugraph.trace.pytorch.attributes import attribute_of
 from mugraph.trace.pytorch.targets import target_of
 from mugraph.trace.run.tape import File
 from mugraph.trace.syntax.changed_names import ChangedNames, changed_names
@@ -56,7 +57,7 @@ def dotted(value: object) -> str | None:
     """A name by which a module, function or class of a library is found again; None where there is none."""
     if isinstance(value, ModuleType):
         return value.__name__ if sys.modules.get(value.__name__) is value else None
-    names = [f"{getattr(value, '__module__', None)}.{getattr(value, '__qualname__', None)}"]
+    names = [f"{attribute_of(value, '__module__')}.{attribute_of(value, '__qualname__')}"]
     if callable(value):
         names.append(target_of(value))
     return next((name for name in names if found(name) is value), None)

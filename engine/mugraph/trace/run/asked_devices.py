@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import torch
 
+from mugraph.trace.pytorch.attributes import attribute_of
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.run.device_types import DeviceType, device_types_in
 from mugraph.trace.run.devices import HERE, problem_with
@@ -102,10 +103,10 @@ def _here(value: object) -> object:
 def _takes(function: Callable[..., object], args: tuple[object, ...], kwargs: Mapping[str, object]) -> bool:
     """Whether it is the device on which one of PyTorch's calls makes a tensor, and nothing else of what it is given."""
     places = [kwargs.get("device")]
-    is_method = isinstance(getattr(function, "__self__", None), torch.Tensor)
-    if function is torch.device or (is_method and getattr(function, "__name__", "") == "to"):
+    is_method = isinstance(attribute_of(function, "__self__"), torch.Tensor)
+    if function is torch.device or (is_method and attribute_of(function, "__name__") == "to"):
         places.extend(args[:1])
-    elif not is_method and str(getattr(function, "__module__", None) or "").partition(".")[0] != "torch":
+    elif not is_method and str(attribute_of(function, "__module__") or "").partition(".")[0] != "torch":
         return False
     said = sum(isinstance(place, DeviceType) for place in places)
     return said == sum(1 for _ in device_types_in((args, kwargs)))

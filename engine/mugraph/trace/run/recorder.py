@@ -13,6 +13,7 @@ from typing import cast
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from mugraph.trace.pytorch.attributes import attribute_of
 from mugraph.trace.pytorch.callables import Judge
 from mugraph.trace.pytorch.kernel_modules import takes_no_call
 from mugraph.trace.run.asked_devices import AskedDevices
@@ -162,7 +163,7 @@ class Recorder:
             return False
         if function is takes_no_call:
             return self._evaluate(node, takes_no_call)
-        if getattr(function, "__func__", None) is _MAPPING_GET:
+        if attribute_of(function, "__func__") is _MAPPING_GET:
             return self._evaluate(
                 node, lambda: self._item(node, cast("MethodType", function).__self__, *args, **kwargs)
             )
@@ -172,7 +173,7 @@ class Recorder:
             given, named = self._devices.given(function, args, kwargs)
             before = len(self._writer.tape.events)
             site = self._writer.site()
-            was = Was.of(getattr(function, "__self__", None))
+            was = Was.of(attribute_of(function, "__self__"))
             varies = next(varying_in((args, kwargs)), None) is not None
             result = of_numbers(self.judge, function, given, named) if varies else function(*given, **named)
             if function is getattr and len(args) >= 2 and not isinstance(args[0], torch.Tensor):

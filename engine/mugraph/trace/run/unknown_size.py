@@ -113,7 +113,8 @@ def decided_at(entry: Entry, others: Sequence[tuple[Point, Entry]], places: Plac
             constants,
             answering(entry.on_gpu),
         ):
-            ready = builder.ready(entry)
+            with GradMode().without_inference():
+                ready = builder.ready(entry)
             numbers = cache(lambda: [_values(products, point) for point in _points(entry.sizes)])
             seen = NumbersSeen()
             with (

@@ -6,6 +6,7 @@ import logging
 from dataclasses import replace
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from mugraph.ir.dtypes import ELEMENTS, WORD_BYTES
 from mugraph.ir.region import TensorInfo
@@ -30,6 +31,7 @@ class Values:
         self.contents: dict[int, torch.Tensor] = {}
         self._history: dict[int, list[tuple[int, int]]] = {}  # of a tensor's id: since which event, which number
         self._tensors: list[torch.Tensor] = []
+        self._stand_ins: dict[int, torch.Tensor] = {}
         self._storages: list[int] = []
         self._by_storage: dict[int, list[int]] = {}
         self.infos: dict[int, TensorInfo] = {}
@@ -52,7 +54,8 @@ class Values:
         number = len(self._tensors)
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             self.infos[number] = describe(tensor)
-            storage = _storage(tensor)
+            stand_in = self._stand_ins.setdefault(id(tensor), _stand_in(tensor))
+            storage = _storage(stand_in)
             if self._keep_copies:
                 self.contents[number] = tensor.detach().clone() if strided(tensor) else tensor
         history = self._history.setdefault(id(tensor), [])
@@ -103,6 +106,14 @@ class Values:
         """After a write: every tensor on that storage holds something new."""
         for other in {id(t): t for t in (self._tensors[n] for n in self.sharing(self.number(tensor)))}.values():
             self.fresh(other)
+
+
+def _stand_in(tensor: torch.Tensor) -> torch.Tensor:
+    """What stands for it among tensors without numbers: views of it are views of that."""
+    mode = torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE)  # pyright: ignore[reportPrivateUsage]
+    if isinstance(mode, FakeTensorMode) and not isinstance(tensor, FakeTensor):
+        return mode.from_tensor(tensor)
+    return tensor
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -9,6 +9,7 @@ from typing import cast
 
 import torch
 
+from mugraph.trace.pytorch.attributes import attribute_of
 from mugraph.trace.pytorch.callables import HOOKS, Judge
 from mugraph.trace.run.varying import FUNCTIONS, Varying, computed, varying_in
 
@@ -34,8 +35,8 @@ def _takes_them(judge: Judge, function: object) -> bool:
         return True
     while isinstance(function, functools.partial):
         function = cast("functools.partial[object]", function).func
-    owner = getattr(function, "__self__", None)
-    root = str(getattr(function, "__module__", None) or "").partition(".")[0]
+    owner = attribute_of(function, "__self__")
+    root = str(attribute_of(function, "__module__") or "").partition(".")[0]
     return isinstance(owner, torch.Tensor) or root == "torch"
 
 
