@@ -85,35 +85,32 @@ def ragged_parts(program: TensorProgram, block: BlockGraph, schedule: Schedule) 
     return parts if fits else None
 
 
-Kernels = Sequence[tuple[BlockGraph, Schedule]]
-
-
-def in_whole_parts(program: TensorProgram, kernels: Kernels) -> tuple[TensorProgram, list[tuple[BlockGraph, Schedule]]]:
+def in_whole_parts(
+    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]]
+) -> tuple[TensorProgram, Sequence[tuple[BlockGraph, Schedule]]]:
     """The program with axes that are so much longer that the last parts of them are as long as the others: of this size
     a block graph says what it computes. What is left out of the last part, the kernel's text says."""
     found = (ragged_parts(program, block, schedule) for block, schedule in kernels)
     longer = {one.axis: block.sizes[one.split] * block.sizes[one.part]
               for one, (block, _) in zip(found, kernels, strict=True) if one is not None}  # fmt: skip
     if not longer:
-        return program, list(kernels)
+        return program, kernels
     whole = resize(program, {**program.sizes, **longer})
-    return whole, lying_as(whole, [(_with_sizes(block, longer), schedule) for block, schedule in kernels])
+    before = {tensor.name: tensor.strides for tensor in program.tensors}
+
+    def resized(block: BlockGraph) -> BlockGraph:
+        sizes = {axis: longer.get(axis, size) for axis, size in block.sizes.items()}
+        right = {tensor.name for tensor in block.tensors if before.get(tensor.name) == tensor.strides}
+        return lying_as(whole, resize_block(block, sizes), right)
+
+    return whole, [(resized(block), schedule) for block, schedule in kernels]
 
 
-def _with_sizes(block: BlockGraph, sizes: Sizes) -> BlockGraph:
-    """The block graph with other sizes of those axes that it has whole."""
-    return resize_block(block, {axis: sizes.get(axis, size) for axis, size in block.sizes.items()})
-
-
-def lying_as(program: TensorProgram, kernels: Kernels) -> list[tuple[BlockGraph, Schedule]]:
-    """The kernels, with the program's tensors where they lie in the program's memory."""
-    own = {tensor.name: tensor.strides for tensor in program.tensors}
-
-    def placed(block: BlockGraph) -> BlockGraph:
-        tensors = (replace(one, strides=own.get(one.name, one.strides)) for one in block.tensors)
-        return replace(block, tensors=tuple(tensors))
-
-    return [(placed(block), schedule) for block, schedule in kernels]
+def lying_as(program: TensorProgram, block: BlockGraph, names: Collection[str]) -> BlockGraph:
+    """The block graph, with these tensors of the program where they lie in the program's memory."""
+    own = {tensor.name: tensor.strides for tensor in program.tensors if tensor.name in names}
+    tensors = (replace(one, strides=own.get(one.name, one.strides)) for one in block.tensors)
+    return replace(block, tensors=tuple(tensors))
 
 
 def undivided(

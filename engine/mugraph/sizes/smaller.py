@@ -30,7 +30,8 @@ def smaller(program: TensorProgram, whole: Sequence[tuple[BlockGraph, Schedule]]
     kernels = reduced_kernels(whole, largest_tile=tile, together=together, kept=counted)
     small = resize(program, _shorter(program_sizes(program, kernels), program, whole, kernels))
     if any(ragged_parts(program, *one) for one in whole):
-        kernels = lying_as(small, kernels)
+        names = {tensor.name for tensor in small.tensors}
+        kernels = [(lying_as(small, block, names), schedule) for block, schedule in kernels]
     return summing_as_at_full_size(small, kernels, program, whole)
 
 

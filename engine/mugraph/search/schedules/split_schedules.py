@@ -90,7 +90,9 @@ def split_candidates(
     every = [cut for cut in every if cut.axis not in varying]
     for block in blocks:
         every += [OfAnySize(cut) for cut in cuts(block) if cut.axis in varying]
-        every += [Ragged(cut) for cut in cuts(block) if cut.axis not in varying and divides_badly(block.sizes[cut.axis])]
+        every += [
+            Ragged(cut) for cut in cuts(block) if cut.axis not in varying and divides_badly(block.sizes[cut.axis])
+        ]
     pairs = _promising(every, target, limits, over)
     found: list[Candidate] = []
     for cut, first, then in pairs:

@@ -1,5 +1,5 @@
-"""Splits of a reduction into parts of which the last may be shorter (ir/parts.py): over an axis whose size varies, where
-the launch chooses how long a part is, and over one of a fixed size that few powers of two divide.
+"""Splits of a reduction into parts of which the last may be shorter (ir/parts.py): over an axis whose size varies,
+where the launch chooses how long a part is, and over one of a fixed size that few powers of two divide.
 
 A block graph with such a split has parts as long as they are at the largest size. Its number of parts is the most that
 a launch has; at smaller sizes it has as many, or fewer.
