@@ -23,7 +23,7 @@ from mugraph.ir.block import TF32, BlockGraph, Schedule
 from mugraph.ir.eviction import evicts_first
 from mugraph.ir.kernel import KernelSource, Launch, Rejected, Unfinished
 from mugraph.ir.library import library_call
-from mugraph.ir.parts import parts_of, undivided
+from mugraph.ir.parts import parts_of, ragged_parts, undivided
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import contiguous_strides
 from mugraph.search.topologies.softmax import is_shift_invariant
@@ -56,10 +56,16 @@ def lower_kernels(
             parts.append(_library(block, handed, least))
             continue
         cut = parts_of(block, program) if program is not None and schedule.part else None
+        ragged = ragged_parts(program, block, schedule) if program is not None else None
         written, tiles, divided = block, schedule, dict[str, str]()
         if cut is not None:
             written, tiles = undivided(block, schedule, cut)
             divided, least = {cut.axis: cut.split}, {**least, cut.split: 1}
+        elif ragged is not None and program is not None:
+            written, tiles = undivided(block, schedule, ragged, program.sizes[ragged.axis])
+            divided = {ragged.axis: ragged.split}
+        elif schedule.part:
+            raise Rejected(f"{block.name} has parts of {schedule.part} elements that do not cover an axis.")
         read_later = {tensor.name for other, _ in kernels[number + 1 :] for tensor in other.inputs}
         parts.append(
             lower(
@@ -139,8 +145,8 @@ def lower(
     finishes:   of the kernels before it, whose sums it loads
     unfinished: another kernel finishes its outputs, so they may be relative to maxima, which it stores besides
     least:      dynamic axes -> their least size: their sizes are arguments, at most what the block graph has
-    divided:    one of them whose parts are spread over the grid, as long as the schedule says -> the axis that says
-                which part
+    divided:    an axis whose parts are spread over the grid, as long as the schedule says -> the axis that says which
+                part
     leading:    those of them by which a launch is chosen, before the others
     may_overflow: the program has exponentials that are no softmax's
     meeting:    what its text must know where it is one launch with another kernel
@@ -189,7 +195,7 @@ def lower(
         launcher="",
         unfinished=tiled.left,
         least={axis: size for axis, size in least.items() if axis not in (divided or {}).values()},
-        divided=divided or {},
+        divided={axis: split for axis, split in (divided or {}).items() if axis in least},
         arguments=jit.arguments,
         takes_tf32=schedule.precision == TF32 and any(op.tf32 for op in block.ops),
     )
@@ -199,7 +205,7 @@ def lower(
             (axis for axis in block.sizes if axis in leading), next(axis for axis in block.sizes if axis in least)
         )
         how = (schedule.num_warps, schedule.num_stages, schedule)
-        part = schedule.part if divided else 0
+        part = schedule.part if source.divided else 0
         launch = Launch(block.sizes[first], grid.launch, terms, jit.constexprs, *how, part)
         source = replace(source, by=first, launches=(launch,))
     return replace(source, launcher=launcher_text(block.name, [source]))

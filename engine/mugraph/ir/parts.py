@@ -1,4 +1,5 @@
-"""An axis whose size varies, in parts whose length a launch chooses (search/schedules/splits.py cuts it in two).
+"""An axis in parts of which the last may be shorter (search/schedules/splits.py cuts it in two): one whose size varies,
+with parts whose length a launch chooses, or one of a fixed size that has few divisors.
 
 The block graph has the axis r as two, `r_split` (which part) and `r_part` (the place in it), as that of any split. What
 is written of it has r itself: a thread block walks the elements from `r_split` times the length of a part up to the
@@ -7,7 +8,7 @@ next one, and the last part ends where r does. So parts are as long as the launc
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -15,6 +16,7 @@ from mugraph.ir.block import BlockGraph, Loop, Schedule
 from mugraph.ir.ops import Kind
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Dims, Sizes
+from mugraph.ir.transforms.resizing import resize, resize_block
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,53 @@ def _different(whole: Dims, cut: Dims) -> Iterator[Parts]:
                 yield Parts(axis, own[at], own[at + 1])
 
 
-def undivided(block: BlockGraph, schedule: Schedule, parts: Parts) -> tuple[BlockGraph, Schedule]:
-    """With the axis in place of its parts. Of the values, those that are other ones in each part keep `split`."""
+def ragged_parts(program: TensorProgram, block: BlockGraph, schedule: Schedule) -> Parts | None:
+    """The axis of a fixed size that a kernel takes in parts of which the last is shorter; None without one."""
+    if not schedule.part:
+        return None
+    parts = parts_of(block, program, program.sizes.keys() - program.least.keys())
+    if parts is None or parts.part not in block.loop_axes:
+        return None
+    count, length, size = block.sizes[parts.split], schedule.part, program.sizes[parts.axis]
+    fits = length == block.sizes[parts.part] and (count - 1) * length < size < count * length
+    return parts if fits else None
+
+
+def in_whole_parts(
+    program: TensorProgram, kernels: Sequence[tuple[BlockGraph, Schedule]]
+) -> tuple[TensorProgram, Sequence[tuple[BlockGraph, Schedule]]]:
+    """The program with axes that are so much longer that the last parts of them are as long as the others: of this size
+    a block graph says what it computes. What is left out of the last part, the kernel's text says."""
+    found = (ragged_parts(program, block, schedule) for block, schedule in kernels)
+    longer = {one.axis: block.sizes[one.split] * block.sizes[one.part]
+              for one, (block, _) in zip(found, kernels, strict=True) if one is not None}  # fmt: skip
+    if not longer:
+        return program, kernels
+    whole = resize(program, {**program.sizes, **longer})
+    before = {tensor.name: tensor.strides for tensor in program.tensors}
+
+    def resized(block: BlockGraph) -> BlockGraph:
+        sizes = {axis: longer.get(axis, size) for axis, size in block.sizes.items()}
+        right = {tensor.name for tensor in block.tensors if before.get(tensor.name) == tensor.strides}
+        return lying_as(whole, resize_block(block, sizes), right)
+
+    return whole, [(resized(block), schedule) for block, schedule in kernels]
+
+
+def lying_as(program: TensorProgram, block: BlockGraph, names: Collection[str]) -> BlockGraph:
+    """The block graph, with these tensors of the program where they lie in the program's memory."""
+    own = {tensor.name: tensor.strides for tensor in program.tensors if tensor.name in names}
+    tensors = (replace(one, strides=own.get(one.name, one.strides)) for one in block.tensors)
+    return replace(block, tensors=tuple(tensors))
+
+
+def undivided(
+    block: BlockGraph, schedule: Schedule, parts: Parts, given: int | None = None
+) -> tuple[BlockGraph, Schedule]:
+    """With the axis in place of its parts. Of the values, those that are other ones in each part keep `split`.
+
+    given: the size of the axis, where its last part is shorter
+    """
 
     def joined(axes: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(parts.axis if a == parts.part else a for a in axes if a != parts.split or parts.part not in axes)
@@ -82,7 +129,8 @@ def undivided(block: BlockGraph, schedule: Schedule, parts: Parts) -> tuple[Bloc
 
     sizes: dict[str, int] = {}
     for axis, size in block.sizes.items():
-        sizes |= {parts.axis: size * block.sizes[parts.split]} if axis == parts.part else {axis: size}
+        whole = size * block.sizes[parts.split] if given is None else given
+        sizes |= {parts.axis: whole} if axis == parts.part else {axis: size}
     tensors = tuple(replace(one, dims=tuple(map(joined, one.dims))) for one in block.tensors)
     axes = {one.name: one.axes for one in tensors}
     ops = tuple(

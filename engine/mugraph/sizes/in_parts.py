@@ -13,19 +13,12 @@ from mugraph.ir.transforms.resizing import resize_block
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.sizes import ScheduleLimits, fits
 from mugraph.search.schedules.tiles import Shape
-from mugraph.search.schedules.varying_parts import LEAST, of_part
+from mugraph.search.schedules.varying_parts import lengths, of_part
 from mugraph.targets import Target
 
 LENGTHS = 3
 """Lengths of a part, the best by a coarse estimate, all of whose schedules are estimated."""
 _FEW = ScheduleLimits(max_candidates=8, num_warps=(4,), num_stages=(3,))
-
-
-def lengths(size: int, most: int) -> list[int]:
-    """Powers of two that cut an axis of this size into so many parts at most; the last one holds all of it."""
-    found = [1 << n for n in range(LEAST.bit_length() - 1, size.bit_length() + 1)] or [LEAST]
-    longest = next((at for at, length in enumerate(found) if length >= size), len(found) - 1)
-    return [length for length in found[: longest + 1] if -(-size // length) <= most]
 
 
 Later = Sequence[tuple[BlockGraph, Schedule]]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mugraph.ir.block import BlockGraph, Schedule
+from mugraph.ir.parts import in_whole_parts
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.tensors import Tensor
 from mugraph.ir.transforms.resizing import resize, resize_block
@@ -35,6 +36,7 @@ def verify_full_size(
     """Kernels that run one after the other, at the sizes they have. Never raises for graphs that keep the rules of
     ir/spec."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
+    program, kernels = in_whole_parts(program, kernels)
     blocks = [block for block, _ in kernels]
     lax, _ = laxness(program.ops, *(block.ops for block in blocks))
     sizes = (dict(program.sizes),)

@@ -12,6 +12,7 @@ import numpy as np
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.lax import why_not_lax
 from mugraph.ir.ops import Op
+from mugraph.ir.parts import in_whole_parts
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.resizing import resize, resize_block
 from mugraph.ops.functions.by_erf import taken_by_erf
@@ -145,6 +146,7 @@ def verify_schedules(
 ) -> Verdict:
     """As verify_schedule, for kernels that run one after the other."""
     rng = np.random.default_rng(np.random.SeedSequence(seed))
+    program, kernels = in_whole_parts(program, kernels)
     blocks = [block for block, _ in kernels]
     lax, _ = laxness(program.ops, *(block.ops for block in blocks))
     try:

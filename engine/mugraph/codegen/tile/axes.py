@@ -85,7 +85,8 @@ def plan_axes(
             raise Rejected(f"the schedule gives no tile for the loop over {axis}.")
         tile = schedule.tile(axis, size) if looped or axis in grid else size
         if divided and axis in divided:
-            plan[axis] = AxisPlan(axis, size, Role.LOOP, tile, -(-size // tile), True, divided[axis], schedule.part)
+            own = axis in dynamic, divided[axis], schedule.part
+            plan[axis] = AxisPlan(axis, size, Role.LOOP, tile, -(-size // tile), *own)
         elif axis in dynamic and axis in grid:
             tile = power_of_two(tile)
             plan[axis] = AxisPlan(axis, size, Role.GRID, tile, -(-size // tile), True)

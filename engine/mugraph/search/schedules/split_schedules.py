@@ -15,7 +15,7 @@ from mugraph.search.schedules.diverse import diverse
 from mugraph.search.schedules.moments import moments_cuts
 from mugraph.search.schedules.sizes import ScheduleLimits, best, looks, schedules
 from mugraph.search.schedules.splits import cuts
-from mugraph.search.schedules.varying_parts import OfAnySize, of_part, parts_in
+from mugraph.search.schedules.varying_parts import OfAnySize, Ragged, divides_badly, of_part, parts_in
 from mugraph.search.topologies.limits import never
 from mugraph.targets import Target
 
@@ -88,13 +88,17 @@ def split_candidates(
     limits = limits or ScheduleLimits()
     every: list[AnyCut] = [cut for block in blocks for cut in (*cuts(block), *moments_cuts(block))]
     every = [cut for cut in every if cut.axis not in varying]
-    every += [OfAnySize(cut) for block in blocks for cut in cuts(block) if cut.axis in varying]
+    for block in blocks:
+        every += [OfAnySize(cut) for cut in cuts(block) if cut.axis in varying]
+        every += [
+            Ragged(cut) for cut in cuts(block) if cut.axis not in varying and divides_badly(block.sizes[cut.axis])
+        ]
     pairs = _promising(every, target, limits, over)
     found: list[Candidate] = []
-    for first, then in pairs:
+    for cut, first, then in pairs:
         if over():
             break
-        parts = parts_in(first, varying)
+        parts = parts_in(first, [cut.axis]) if isinstance(cut, OfAnySize) else None
         made = schedules(first, target, limits) if parts is None else of_part(first, *parts, target, limits)
         found += [with_then(candidate, then) for candidate in made]
     return sorted(found, key=lambda candidate: candidate.estimate_us)
@@ -114,19 +118,19 @@ def alone(candidate: Candidate) -> Candidate:
 
 def _promising(
     every: list[AnyCut], target: Target, limits: ScheduleLimits, over: Callable[[], bool]
-) -> list[tuple[BlockGraph, Candidate]]:
+) -> list[tuple[AnyCut, BlockGraph, Candidate]]:
     """The most promising first kernels, each with its best second one. All numbers of parts are tried for the cuts that
     look best in the middle number."""
     middle = [(cut, counts[len(counts) // 2]) for cut in every if (counts := cut.counts(MOST_PARTS))]
     looked = sorted(_looked(middle, target, limits, over), key=lambda look: look[0])
     chosen = list({id(cut): cut for _, cut, _, _ in looked}.values())[:CUTS]
-    pairs: list[tuple[BlockGraph, Candidate]] = []
+    pairs: list[tuple[AnyCut, BlockGraph, Candidate]] = []
     finished: dict[int, list[Candidate]] = {}  # id of a second kernel -> its best schedule, if one fits
     looked = _looked([(cut, n) for cut in chosen for n in cut.counts(MOST_PARTS)], target, limits, over)
-    for _, _, first, second in sorted(looked, key=lambda look: look[0]):
+    for _, cut, first, second in sorted(looked, key=lambda look: look[0]):
         if id(second) not in finished:
             finished[id(second)] = schedules(second, target, limits)[:1]
-        pairs.extend((first, then) for then in finished[id(second)])
+        pairs.extend((cut, first, then) for then in finished[id(second)])
         if len(pairs) >= SPLITS or over():
             break
     return pairs

@@ -58,7 +58,11 @@ class Cut:
         size = self.block.sizes[self.axis]
         if count < 1 or size % count:
             raise ValueError(f"{count} parts do not divide axis {self.axis} of size {size}")
-        sizes = {**self.block.sizes, self.split: count, self.part: size // count}
+        return self.of(count, size // count, looped=looped)
+
+    def of(self, count: int, length: int, *, looped: bool = True) -> tuple[BlockGraph, BlockGraph]:
+        """Both kernels for `count` parts, of which the last may be shorter than the others (ir/parts.py)."""
+        sizes = {**self.block.sizes, self.split: count, self.part: length}
         del sizes[self.axis]
         handed = tuple(unfinished(name, axes, sizes) for name, axes in self.parts)
         known = {tensor.name: in_parts(tensor, self.axis, self.split, self.part) for tensor in self.block.tensors}

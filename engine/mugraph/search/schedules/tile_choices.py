@@ -140,11 +140,10 @@ def _loop_tiles(shape: Shape, axis: str) -> list[int]:
 
 
 def _tiles(size: int, least: int, most: int) -> list[int]:
-    """Powers of two from `least` on with little padding. For an axis too short for any, the least one that covers
-    it."""
-    powers = [1 << n for n in range(least.bit_length() - 1, most.bit_length())]
-    good = [tile for tile in powers if tile <= next_power(size) and _padding(size, tile) < MAX_PADDING]
-    return good or [max(least, min(next_power(size), most))]
+    """Powers of two from `least` on with little padding. For an axis too short for any, as of 197 places, those that
+    pad it no further than the next power of two."""
+    powers = [1 << n for n in range(least.bit_length() - 1, most.bit_length()) if 1 << n <= next_power(size)]
+    return [tile for tile in powers if _padding(size, tile) < MAX_PADDING] or powers or [least]
 
 
 def _padding(size: int, tile: int) -> float:

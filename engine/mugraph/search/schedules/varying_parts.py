@@ -1,4 +1,5 @@
-"""Splits of a reduction over an axis whose size varies: the launch chooses how long a part is (ir/parts.py).
+"""Splits of a reduction into parts of which the last may be shorter (ir/parts.py): over an axis whose size varies,
+where the launch chooses how long a part is, and over one of a fixed size that few powers of two divide.
 
 A block graph with such a split has parts as long as they are at the largest size. Its number of parts is the most that
 a launch has; at smaller sizes it has as many, or fewer.
@@ -15,7 +16,7 @@ from mugraph.ir.transforms.resizing import resize_block
 from mugraph.search.schedules.cost import estimate_us
 from mugraph.search.schedules.sizes import ScheduleLimits, fits, schedules
 from mugraph.search.schedules.splits import Cut, part_counts
-from mugraph.search.schedules.tiles import Shape
+from mugraph.search.schedules.tiles import Shape, next_power
 from mugraph.targets import Target
 
 LEAST = 32
@@ -44,6 +45,33 @@ class OfAnySize:
 
     def pairs(self, count: int) -> list[tuple[BlockGraph, BlockGraph]]:
         return [self.cut.at(count)]
+
+
+def lengths(size: int, most: int) -> list[int]:
+    """Powers of two that cut an axis of this size into so many parts at most; the last one holds all of it."""
+    found = [1 << n for n in range(LEAST.bit_length() - 1, size.bit_length() + 1)] or [LEAST]
+    longest = next((at for at, length in enumerate(found) if length >= size), len(found) - 1)
+    return [length for length in found[: longest + 1] if -(-size // length) <= most]
+
+
+@dataclass(frozen=True)
+class Ragged(OfAnySize):
+    """Of an axis of a fixed size that few powers of two divide. Parts are as long as a power of two, and the last one
+    is shorter."""
+
+    def counts(self, most: int) -> list[int]:
+        block, size = self.cut.block, self.cut.block.sizes[self.axis]
+        most = MOST if any(op.kind.contracts for op in block.ops) else most
+        every = (-(-size // length) for length in lengths(size, most) if size % length)
+        return sorted(count for count in every if count > 1)
+
+    def pairs(self, count: int) -> list[tuple[BlockGraph, BlockGraph]]:
+        return [self.cut.of(count, next_power(-(-self.cut.block.sizes[self.axis] // count)))]
+
+
+def divides_badly(size: int) -> bool:
+    """Are there numbers of parts, powers of two, that would be worth a look and do not divide the axis?"""
+    return any(size % (1 << n) for n in range(1, MOST.bit_length()) if size >> n >= LEAST)
 
 
 def parts_in(block: BlockGraph, varying: Collection[str]) -> tuple[str, str] | None:
