@@ -99,11 +99,15 @@ def in_whole_parts(
     before = {tensor.name: tensor.strides for tensor in program.tensors}
 
     def resized(block: BlockGraph) -> BlockGraph:
-        sizes = {axis: longer.get(axis, size) for axis, size in block.sizes.items()}
         right = {tensor.name for tensor in block.tensors if before.get(tensor.name) == tensor.strides}
-        return lying_as(whole, resize_block(block, sizes), right)
+        return lying_as(whole, with_sizes(block, longer), right)
 
     return whole, [(resized(block), schedule) for block, schedule in kernels]
+
+
+def with_sizes(block: BlockGraph, sizes: Sizes) -> BlockGraph:
+    """The block graph with other sizes of those of these axes that it has."""
+    return resize_block(block, {axis: sizes.get(axis, size) for axis, size in block.sizes.items()})
 
 
 def lying_as(program: TensorProgram, block: BlockGraph, names: Collection[str]) -> BlockGraph:

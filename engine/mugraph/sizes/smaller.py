@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mugraph.ir.block import BlockGraph, Schedule
 from mugraph.ir.library import library_call
-from mugraph.ir.parts import lying_as, ragged_parts
+from mugraph.ir.parts import lying_as, ragged_parts, with_sizes
 from mugraph.ir.program import TensorProgram
 from mugraph.ir.transforms.reduced import program_sizes, reduced_kernels
 from mugraph.ir.transforms.resizing import resize
@@ -28,19 +28,18 @@ def smaller(program: TensorProgram, whole: Sequence[tuple[BlockGraph, Schedule]]
     calls = [library_call(block) for block, schedule in whole if schedule.library]
     counted = {axis for call in calls if call is not None for axis in call.counted}
     kernels = reduced_kernels(whole, largest_tile=tile, together=together, kept=counted)
-    small = resize(program, _shorter(program_sizes(program, kernels), program, whole, kernels))
-    if any(ragged_parts(program, *one) for one in whole):
+    shorter = _shorter(program, whole, kernels)
+    small = resize(program, {**program_sizes(program, kernels), **shorter})
+    if shorter:
         names = {tensor.name for tensor in small.tensors}
-        kernels = [(lying_as(small, block, names), schedule) for block, schedule in kernels]
+        kernels = [(lying_as(small, with_sizes(block, shorter), names), schedule) for block, schedule in kernels]
     return summing_as_at_full_size(small, kernels, program, whole)
 
 
-def _shorter(
-    sizes: dict[str, int], program: TensorProgram, whole: Sequence[tuple[BlockGraph, Schedule]], kernels: Kernels
-) -> dict[str, int]:
-    """The sizes, with a last part that is as much shorter than the others as it is at full size, and of no whole tiles
-    where it is so there."""
-    found = dict(sizes)
+def _shorter(program: TensorProgram, whole: Sequence[tuple[BlockGraph, Schedule]], kernels: Kernels) -> dict[str, int]:
+    """Sizes of axes with a last part that is as much shorter than the others as it is at full size, and of no whole
+    tiles where it is so there."""
+    found = dict[str, int]()
     for (full, own), (block, schedule) in zip(whole, kernels, strict=True):
         parts = ragged_parts(program, full, own)
         if parts is None:

@@ -23,6 +23,7 @@ from mugraph.units.search_units import single_units
 from mugraph.verification.verifier import verify_schedules, verify_topologies
 
 from tests.engine.sizes.decoding import DECODE, RUN, TARGET, Made, run
+from tests.engine.sizes.solving import solved
 
 KEYS = 1531  # a prime
 PRODUCT = """\
@@ -136,3 +137,21 @@ def test_a_side_of_a_product_has_tiles_though_all_pad_it(rows: int, more: int, t
     found = [made_of(PRODUCT.format(rows=n), tmp_path) for n in (rows, more)]
     one, other = (kernel_candidates(each.blocks, TARGET)[0].estimate_us for each in found)
     assert one < 1.1 * other
+
+
+SOFTMAX = """\
+import torch
+
+
+# mugraph: scores=f16[8, {columns}]
+def shares(scores):
+    return torch.softmax(scores, dim=-1)
+"""
+
+
+def test_one_kernel_has_the_axis_in_parts_and_another_has_all_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "code.py"
+    path.write_text(SOFTMAX.format(columns=500009))
+    _, source, _ = solved(path, ["shares"])["shares"]  # tested in the interpreter
+    assert len(source.kernels) > 2
+    assert "PART_" in source.kernels[0].jit
