@@ -35,8 +35,8 @@ from mugraph.tune.messages import (
 from mugraph.tune.process import ChildProcess, Unavailable
 from mugraph.tune.statistics import Summary, summarise
 
-# Seconds. A kernel that has not finished by then hangs; torch.compile's max-autotune compiles for minutes.
 _log = logging.getLogger("mugraph.tune")
+# Seconds. A kernel that has not finished by then hangs; torch.compile's max-autotune compiles for minutes.
 AGREE_S = 60.0
 PREPARE_S = {"none": 60.0, "default": 180.0, "max-autotune-no-cudagraphs": 420.0, REPLAYS: 180.0}
 REPLAY_S = 60.0
@@ -44,6 +44,7 @@ ENTER_S = 120.0
 SLOW = 3.0
 """What takes so many times the best candidate's time is not timed more closely."""
 _LOT, _LOT_BYTES = 4, 8 << 30
+"""Kernels that are made ready together at most, and bytes that their outputs may have together."""
 METHOD = "CUDA graph replay, cold L2 (inputs rotated over 4x the cache), median"
 CALLED = "wall time of a call in eager mode, one after the other, median"
 
