@@ -181,6 +181,7 @@ def test_chains_compute_the_same(
     conv = getattr(F, f"conv{'_transpose' if transposed else ''}{rank}d")
     pool = getattr(F, f"max_pool{rank}d")
     weight = (4, 4 // groups, *(3, 2, 1)[:rank])
+    padding = tuple((size - 1) // 2 if transposed else 2 for size in weight[2:])  # sizes must not end at nothing
     x, w, b = randn(2, 4, *(9, 7, 5)[:rank], seed=seed), randn(*weight, seed=seed + 1), randn(4, seed=seed + 2)
     step_of: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
         "relu": torch.relu,
@@ -195,7 +196,7 @@ def test_chains_compute_the_same(
     def chain(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         y = conv(x, w, b, stride=stride, groups=groups)
         for step in steps:
-            y = step_of[step](y) if step in step_of else conv(y, w, b, padding=2, groups=groups)
+            y = step_of[step](y) if step in step_of else conv(y, w, b, padding=padding, groups=groups)
         return y
 
     inputs = {"x": x, "w": w, "b": b}
