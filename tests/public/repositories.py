@@ -62,6 +62,8 @@ REPOSITORIES = {
     ),
 }
 """With the files that are optimized."""
+SOURCES = {"DeepSeek-V3": "inference", "flux": "src"}
+"""Folders in which a repository's modules are looked for, where that is not its own."""
 LOOPS = ("nanoGPT", "gpt-fast", "llama3")
 """With a driver that makes a longer text."""
 
@@ -135,7 +137,13 @@ class Trial:
         self.notes.mkdir(parents=True)
         shutil.copytree(clone, self.folder, symlinks=True, ignore=shutil.ignore_patterns(".git", "__pycache__"))
         self.original = digests(self.folder)
-        paths = [self.folder, DRIVERS, *([packages] if packages is not None else []), STUBS, *ENGINE]
+        paths = [
+            self.folder / SOURCES.get(name, ""),
+            DRIVERS,
+            *([packages] if packages is not None else []),
+            STUBS,
+            *ENGINE,
+        ]
         self.around = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(map(str, paths)),

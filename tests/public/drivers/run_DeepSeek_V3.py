@@ -1,11 +1,7 @@
 """DeepSeek-V3: a prompt, then tokens one by one with its compressed cache; one dense layer, one of experts."""
 
-import sys
-
 import torch
 from common import EXACT, kernels_here, ready, report, tokens
-
-sys.path.insert(0, "inference")
 from model import ModelArgs, Transformer
 
 torch.set_default_dtype(torch.bfloat16)

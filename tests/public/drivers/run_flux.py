@@ -1,11 +1,7 @@
 """flux: steps of flow matching on an image's tokens and a text's, with guidance."""
 
-import sys
-
 import torch
 from common import EXACT, drawn, kernels_here, of_times, ready, report
-
-sys.path.insert(0, "src")
 from flux import model
 
 if EXACT:  # what it computes in float32
