@@ -38,13 +38,13 @@ class Noting(ChildProcess):
 
 
 def measured(
-    names: Sequence[str], together: int, inputs: Sequence[tuple[InputSpec, ...]] | None = None, source: str = ""
+    names: Sequence[str], together: int, inputs: Sequence[tuple[InputSpec, ...]] | None = None
 ) -> tuple[list[float | None], list[str]]:
     """Medians, None for what is refused; and what the process was asked."""
     asked: list[str] = []
     given = inputs or [INPUTS] * len(names)
     with Measurer(lambda: Noting(asked)) as measurer:
-        kernels = [(subject(name, source), own) for name, own in zip(names, given, strict=True)]
+        kernels = [(subject(name), own) for name, own in zip(names, given, strict=True)]
         found = list(measurer.measure_kernels(kernels, 3, together=together))
     return [one.median_us if isinstance(one, Summary) else None for one in found], asked
 

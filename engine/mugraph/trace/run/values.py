@@ -54,8 +54,9 @@ class Values:
         number = len(self._tensors)
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             self.infos[number] = describe(tensor)
-            stand_in = self._stand_ins.setdefault(id(tensor), _stand_in(tensor))
-            storage = _storage(stand_in)
+            if id(tensor) not in self._stand_ins:
+                self._stand_ins[id(tensor)] = _stand_in(tensor)
+            storage = _storage(self._stand_ins[id(tensor)])
             if self._keep_copies:
                 self.contents[number] = tensor.detach().clone() if strided(tensor) else tensor
         history = self._history.setdefault(id(tensor), [])
